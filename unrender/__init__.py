@@ -1,0 +1,28 @@
+"""unrender: from the picture of a formula, a word, a receipt or a page to what is written there."""
+
+from typing import TYPE_CHECKING
+
+from unrender.documents import Document
+from unrender.errors import UnrenderError
+
+if TYPE_CHECKING:
+    from unrender.images import Source
+    from unrender.reader import Reader
+
+__version__ = "0.1.0"
+__all__ = ["Document", "UnrenderError", "open_reader", "read"]
+
+
+def read(source: "Source", task: str | None = None, model: str | None = None) -> Document:
+    """Read one image, scan or PDF; give a file name, its bytes, a Pillow image or an array.
+
+    For more than a few sources keep a reader: `open_reader(...)` loads the model once.
+    """
+    return open_reader(model, task=task).read(source)
+
+
+def open_reader(model: str | None = None, *, task: str | None = None, engine: str | None = None) -> "Reader":
+    """Load a model by name or folder; without one, the default model of the task (formulas)."""
+    from unrender.reader import Reader
+
+    return Reader.open(model, task=task, engine=engine)

@@ -1,0 +1,215 @@
+"""What a reading gives back: a Document of pages, blocks and tokens, frozen from top to bottom.
+
+Boxes are in pixels of the page image as it was opened (upright, x to the right, y down).
+"""
+
+import dataclasses
+import html
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+StatusKind = Literal["complete", "limit", "repetition", "empty", "failed"]
+
+_WORST_FIRST: tuple[StatusKind, ...] = ("failed", "repetition", "limit", "empty", "complete")
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a reading ended.
+
+    `complete`: the model said it was done. `limit`: max_tokens came first. `repetition`: the model began to
+    loop and the text was cut at token `position`. `empty`: there was nothing to read. `failed`: the page
+    could not be read; `reason` says why.
+    """
+
+    kind: StatusKind = "complete"
+    position: int | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        place = "" if self.position is None else f" at token {self.position}"
+        return f"{self.kind}{place}" + (f": {self.reason}" if self.reason else "")
+
+
+COMPLETE = Status()
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle on the page, (x0, y0) top left, (x1, y1) bottom right, in pixels."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    @property
+    def width(self) -> float:
+        return self.x1 - self.x0
+
+    @property
+    def height(self) -> float:
+        return self.y1 - self.y0
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another token the model considered at one place."""
+
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Token:
+    """One piece of the text: how sure the model was, what else it might be, where it was seen."""
+
+    text: str
+    probability: float
+    alternatives: tuple[Alternative, ...] = ()
+    box: Box | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One of the n best readings of a block."""
+
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One thing on a page: a formula, a word, a text, a heading, a picture with its caption, a form's fields.
+
+    `fields` holds the parsed JSON of tasks that have one; `level` the depth of a heading; `children` what
+    is nested (captions, list items); `readings` the n best, best first, when more than one was asked for.
+    """
+
+    kind: str
+    text: str = ""
+    box: Box | None = None
+    tokens: tuple[Token, ...] = ()
+    fields: Json = None
+    level: int = 0
+    confidence: float | None = None
+    children: tuple["Block", ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """One page in reading order; `number` counts from 1."""
+
+    number: int
+    width: int
+    height: int
+    blocks: tuple[Block, ...] = ()
+    status: Status = COMPLETE
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(block.text for block in self.blocks if block.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """All pages of one source, and which model read them for which task."""
+
+    pages: tuple[Page, ...]
+    source: str = ""
+    model: str = ""
+    task: str = ""
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(block for page in self.pages for block in page.blocks)
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(page.text for page in self.pages if page.text)
+
+    @property
+    def status(self) -> Status:
+        """The worst status among the pages."""
+        kinds = [page.status for page in self.pages] or [Status("empty")]
+        return min(kinds, key=lambda status: _WORST_FIRST.index(status.kind))
+
+    @property
+    def confidence(self) -> float | None:
+        """The confidence of the least certain block; None when no block has one."""
+        known = [block.confidence for block in self.blocks if block.confidence is not None]
+        return min(known) if known else None
+
+    def _repr_latex_(self) -> str | None:
+        """Show formulas as mathematics in a notebook; None lets it fall back to HTML."""
+        if not self.blocks or any(block.kind != "formula" for block in self.blocks):
+            return None
+        return "\n\n".join(f"$\\displaystyle {block.text}$" for block in self.blocks)
+
+    def _repr_html_(self) -> str:
+        """Show the result in a notebook, each token shaded by how unsure the model was."""
+        return "\n".join(_page_html(page) for page in self.pages)
+
+
+def to_dict(document: Document) -> dict[str, Json]:
+    """Turn a Document into plain JSON values, the one shape that files, command line and HTTP share.
+
+    What is unknown or does not apply is left out, so a key that is present carries information.
+    """
+    confidence = document.confidence
+    summary: dict[str, Json] = {
+        "source": document.source,
+        "model": document.model,
+        "task": document.task,
+        "status": _plain(document.status),
+        "text": document.text,
+    }
+    if confidence is not None:
+        summary["confidence"] = _plain(confidence)
+    return {**summary, "pages": [{"text": page.text, **_fields(page)} for page in document.pages]}
+
+
+def _fields(value: Page | Block | Token | Alternative | Reading | Box | Status) -> dict[str, Json]:
+    named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    kept = {name: item for name, item in named.items() if item not in (None, (), "")}
+    if kept.get("level") == 0:
+        del kept["level"]
+    return {name: item if name == "fields" else _plain(item) for name, item in kept.items()}
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, Page | Block | Token | Alternative | Reading | Box | Status):
+        return _fields(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    assert isinstance(value, str | int), f"no JSON form for {type(value).__name__}"
+    return value
+
+
+def _page_html(page: Page) -> str:
+    note = (
+        "" if page.status.kind == "complete" else f"<p><em>Page {page.number}: {html.escape(str(page.status))}</em></p>"
+    )
+    return note + "".join(f"<div>{part}</div>" for block in page.blocks for part in _block_html(block))
+
+
+def _block_html(block: Block) -> Iterator[str]:
+    source = "".join(_token_html(token) for token in block.tokens) or html.escape(block.text)
+    if block.kind == "formula":
+        yield f"$$ {html.escape(block.text)} $$"
+    yield f"<code>{source}</code>"
+    if block.confidence is not None:
+        yield f"<small>confidence {block.confidence:.2f}</small>"
+
+
+def _token_html(token: Token) -> str:
+    doubt = max(0.0, min(1.0, 1.0 - token.probability))
+    title = " or ".join(f"{other.text} {other.probability:.2f}" for other in token.alternatives)
+    style = f"background:rgba(255,140,0,{doubt:.2f})"
+    return f'<span style="{style}" title="{html.escape(title)}">{html.escape(token.text)}</span>'
