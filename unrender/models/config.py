@@ -13,6 +13,7 @@ from unrender.errors import ConfigError
 
 Fit = Literal["squash", "canvas", "free"]
 Resample = Literal["bilinear", "bicubic", "lanczos"]
+Thumbnail = Literal["bicubic", "resample"]  # Pillow's own (Nougat, first Donut), or `resample` again (Donut now)
 Activation = Literal["gelu", "relu"]
 Positions = Literal["learned", "sinusoidal"]
 Vocabulary = Literal["tokenizer", "characters", "latex"]
@@ -39,6 +40,8 @@ class ImagePrep:
     pad_value: float = 0.0  # before normalisation, 0 black to 1 white
     multiple: int = 1  # `free` only
     line_height: int = 0  # `free` only: scale to this height first; 0 keeps the size
+    margin: int = 0  # `free` only: pixels left around the ink by crop_margin
+    thumbnail: Thumbnail = "bicubic"  # `canvas` only: how an image that overflows the canvas is shrunk
     dpi: int = 96  # PDF pages are rendered at this resolution
 
     def __post_init__(self) -> None:
@@ -106,6 +109,7 @@ class CnnConfig:
     layers: int = 0  # transformer layers on top
     heads: int = 4
     feed_forward: int = 1024
+    dropout: float = 0.1
     position_2d: bool = True  # sinusoids over rows and columns; False: seed 002's eq. 1 over the flattened sequence
 
     @property

@@ -1,0 +1,1 @@
+"""How the models compute: every nn.Module of the package, in torch."""

@@ -1,0 +1,162 @@
+"""Attention and the blocks around it (seed 002, eq. 1 to 4).
+
+Shapes: B rows, T queries, N keys, H heads, D width of one head, C = H x D.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import gelu, relu, scaled_dot_product_attention
+
+from unrender.models.config import Activation
+
+_WAVELENGTH = 10000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionConfig:
+    """One multi-head attention module."""
+
+    hidden: int
+    heads: int
+    source_width: int = 0  # cross-attention only: width of what the keys and values are made from
+    bias: bool = True  # of the query, key and value projections
+    output_projection: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockConfig:
+    """One pre-norm encoder block."""
+
+    hidden: int
+    heads: int
+    feed_forward: int
+    bias: bool = True
+    activation: Activation = "gelu"
+    norm_epsilon: float = 1e-5
+    dropout: float = 0.0
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """Return the (length, width) position table: sines on even, cosines on odd dimensions (seed 002, eq. 1)."""
+    index = torch.arange(length, dtype=torch.float32)[:, None]
+    even = torch.arange(0, width, 2, dtype=torch.float32)
+    angle = index / _WAVELENGTH ** (even / width)
+    table = torch.empty(length, width)
+    table[:, 0::2] = angle.sin()
+    table[:, 1::2] = angle.cos()[:, : width // 2]
+    return table
+
+
+def sinusoids_2d(rows: int, columns: int, width: int) -> Tensor:
+    """Return (rows, columns, width): eq. 1 over rows in the first half, over columns in the second."""
+    half = width // 2
+    down = sinusoids(rows, half)[:, None].expand(rows, columns, half)
+    across = sinusoids(columns, width - half)[None].expand(rows, columns, width - half)
+    return torch.cat([down, across], dim=-1)
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention whose queries, keys and values come from one input (seed 002, eq. 2 to 4)."""
+
+    def __init__(self, config: AttentionConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.qkv = nn.Linear(config.hidden, 3 * config.hidden, bias=config.bias)
+        self.output = _output_projection(config)
+
+    def forward(self, inputs: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        """Attend within (B, T, C); `mask` is boolean (True: visible) or additive, (B or 1, H or 1, T, T)."""
+        query, keys, values = self.project(inputs)
+        return self.attend(query, keys, values, mask, causal)
+
+    def project(self, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Make queries, keys and values, each (B, H, T, D) (seed 002, eq. 2)."""
+        rows, length, _ = inputs.shape
+        query, keys, values = self.qkv(inputs).view(rows, length, 3, self.heads, -1).unbind(2)
+        return query.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2)
+
+    def attend(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """Mix the values by the similarity of queries and keys, back to (B, T, C) (seed 002, eq. 3)."""
+        mixed = scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
+        return join_heads(mixed, self.output)
+
+
+class CrossAttention(nn.Module):
+    """Multi-head attention from tokens to the image memory (seed 002: K and V come from the fused feature F)."""
+
+    def __init__(self, config: AttentionConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.query = nn.Linear(config.hidden, config.hidden, bias=config.bias)
+        self.key_value = nn.Linear(config.source_width, 2 * config.hidden, bias=config.bias)
+        self.output = _output_projection(config)
+
+    def forward(self, inputs: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attend from (B, T, C) to keys and values made by `project_source`."""
+        mixed = scaled_dot_product_attention(self.project_query(inputs), keys, values, attn_mask=mask)
+        return join_heads(mixed, self.output)
+
+    def project_query(self, inputs: Tensor) -> Tensor:
+        rows, length, _ = inputs.shape
+        query: Tensor = self.query(inputs)
+        return query.view(rows, length, self.heads, -1).transpose(1, 2)
+
+    def project_source(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        """Make keys and values (B, H, N, D) from the memory, once for a whole decoding."""
+        rows, length, _ = source.shape
+        keys, values = self.key_value(source).view(rows, length, 2, self.heads, -1).unbind(2)
+        return keys.transpose(1, 2), values.transpose(1, 2)
+
+    def weigh(self, inputs: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the attention weights (B, H, T, N) that `forward` uses without showing them."""
+        query = self.project_query(inputs)
+        similarity = query @ keys.transpose(-1, -2) / math.sqrt(query.shape[-1])
+        if mask is not None:
+            similarity = similarity.masked_fill(~mask, -math.inf)
+        return similarity.softmax(-1)
+
+
+class FeedForward(nn.Module):
+    """Two linear layers around one activation."""
+
+    def __init__(self, hidden: int, inner: int, activation: Activation) -> None:
+        super().__init__()
+        self.expand = nn.Linear(hidden, inner)
+        self.contract = nn.Linear(inner, hidden)
+        self.activation = gelu if activation == "gelu" else relu
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.contract(self.activation(self.expand(inputs)))
+        return outputs
+
+
+class EncoderBlock(nn.Module):
+    """Norm, attention, residual; norm, feed-forward, residual."""
+
+    def __init__(self, config: BlockConfig) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(config.hidden, eps=config.norm_epsilon)
+        self.attention = SelfAttention(AttentionConfig(hidden=config.hidden, heads=config.heads, bias=config.bias))
+        self.feed_forward_norm = nn.LayerNorm(config.hidden, eps=config.norm_epsilon)
+        self.feed_forward = FeedForward(config.hidden, config.feed_forward, config.activation)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        middle = inputs + self.dropout(self.attention(self.attention_norm(inputs), mask))
+        outputs: Tensor = middle + self.dropout(self.feed_forward(self.feed_forward_norm(middle)))
+        return outputs
+
+
+def join_heads(mixed: Tensor, output: nn.Module) -> Tensor:
+    """Concatenate the heads (seed 002, eq. 4): (B, H, T, D) -> (B, T, C), then the output projection."""
+    joined: Tensor = output(mixed.transpose(1, 2).flatten(2))
+    return joined
+
+
+def _output_projection(config: AttentionConfig) -> nn.Module:
+    return nn.Linear(config.hidden, config.hidden) if config.output_projection else nn.Identity()

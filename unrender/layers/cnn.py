@@ -1,0 +1,107 @@
+"""A residual CNN that turns an image of any size into a sequence (seed 002's "CNN Encoder").
+
+A batch holds images padded at the right and the bottom; `sizes` (B, 2) are their true heights and widths. What
+lies outside an image is kept at zero in front of every convolution, so a row of a batch comes out as it would alone.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from unrender.layers.attention import BlockConfig, EncoderBlock, sinusoids, sinusoids_2d
+from unrender.models.config import CnnConfig
+
+
+class CnnEncoder(nn.Module):
+    """Residual stages, projection, positions, transformer blocks: (B, C, H, W) -> (B, N, hidden)."""
+
+    def __init__(self, config: CnnConfig) -> None:
+        super().__init__()
+        self.config = config
+        inputs = (config.channels, *config.widths[:-1])
+        stages = zip(inputs, config.widths, config.blocks, config.strides, strict=True)
+        self.stages = nn.ModuleList(_Stage(*stage) for stage in stages)
+        self.projection = nn.Linear(config.widths[-1], config.hidden)
+        block = BlockConfig(
+            hidden=config.hidden, heads=config.heads, feed_forward=config.feed_forward, dropout=config.dropout
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(EncoderBlock(block) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.hidden) if config.layers else nn.Identity()
+
+    def forward(self, pixels: Tensor, sizes: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Return the memory (B, N, hidden), rows before columns, and which of it is image (B, N) if not all."""
+        features, inside = self.features(pixels, sizes)
+        rows, columns = features.shape[2:]
+        sequence = self.projection(features.permute(0, 2, 3, 1).flatten(1, 2))
+        visible = None if inside is None else inside.flatten(1)
+        sequence = self.dropout(sequence + self._positions(rows, columns, visible).to(sequence))
+        mask = None if visible is None else visible[:, None, None, :]
+        for block in self.blocks:
+            sequence = block(sequence, mask)
+        return self.norm(sequence), visible
+
+    def features(self, pixels: Tensor, sizes: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Return the feature map (B, C, rows, columns) and which of it is image (B, rows, columns) if not all."""
+        features = pixels.contiguous(memory_format=torch.channels_last)
+        inside = None if sizes is None else _inside(sizes.to(pixels.device), pixels.shape[2], pixels.shape[3])
+        if inside is not None:
+            features = features * inside[:, None]
+        for stage, stride in zip(self.stages, self.config.strides, strict=True):
+            if sizes is not None and inside is not None:
+                steps = torch.tensor(stride, device=sizes.device)
+                sizes = (sizes + steps - 1) // steps
+                inside = _inside(sizes, -(-features.shape[2] // stride[0]), -(-features.shape[3] // stride[1]))
+            features = stage(features, None if inside is None else inside[:, None].to(features.dtype))
+        return features, inside
+
+    def _positions(self, rows: int, columns: int, visible: Tensor | None) -> Tensor:
+        if self.config.position_2d:
+            return sinusoids_2d(rows, columns, self.config.hidden).flatten(0, 1)
+        table = sinusoids(rows * columns, self.config.hidden)
+        if visible is None:
+            return table
+        return table.to(visible.device)[visible.cumsum(1) - visible.long()]  # count image features only
+
+
+class _Stage(nn.Module):
+    def __init__(self, inputs: int, outputs: int, blocks: int, stride: tuple[int, int]) -> None:
+        super().__init__()
+        first = ResidualBlock(inputs, outputs, stride)
+        self.blocks = nn.ModuleList([first, *(ResidualBlock(outputs, outputs, (1, 1)) for _ in range(blocks - 1))])
+
+    def forward(self, features: Tensor, inside: Tensor | None) -> Tensor:
+        for block in self.blocks:
+            features = block(features, inside)
+        return features
+
+
+class ResidualBlock(nn.Module):
+    """Two 3 x 3 convolutions with batch norm beside a shortcut."""
+
+    def __init__(self, inputs: int, outputs: int, stride: tuple[int, int]) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+        self.first_norm = nn.BatchNorm2d(outputs)
+        self.second = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.second_norm = nn.BatchNorm2d(outputs)
+        same = inputs == outputs and stride == (1, 1)
+        self.shortcut: nn.Module = nn.Identity() if same else _shortcut(inputs, outputs, stride)
+
+    def forward(self, features: Tensor, inside: Tensor | None) -> Tensor:
+        middle = relu(self.first_norm(self.first(features)))
+        if inside is not None:
+            middle = middle * inside
+        outputs = relu(self.second_norm(self.second(middle)) + self.shortcut(features))
+        return outputs if inside is None else outputs * inside
+
+
+def _shortcut(inputs: int, outputs: int, stride: tuple[int, int]) -> nn.Module:
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+
+def _inside(sizes: Tensor, height: int, width: int) -> Tensor:
+    """Return (B, height, width): True inside each image."""
+    down = torch.arange(height, device=sizes.device) < sizes[:, :1]
+    across = torch.arange(width, device=sizes.device) < sizes[:, 1:]
+    return down[:, :, None] & across[:, None, :]

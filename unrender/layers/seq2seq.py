@@ -1,0 +1,73 @@
+"""An image encoder and a text decoder, joined (seeds 000, 001, 002, 004)."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from unrender.errors import ConfigError
+from unrender.layers.attention import EncoderBlock
+from unrender.layers.cnn import CnnEncoder, ResidualBlock
+from unrender.layers.decoder import Decoder, DecoderLayer
+from unrender.models.config import CnnConfig, ModelConfig
+
+
+class VisionText(nn.Module):
+    """One image-to-text system: pixels (B, channels, H, W) and tokens (B, T) -> scores (B, T, V)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        if config.encoder.out_width != config.decoder.memory_width:
+            raise ConfigError(
+                f"{config.name}: the encoder gives vectors of width {config.encoder.out_width}, "
+                f"the decoder expects {config.decoder.memory_width}"
+            )
+        self.encoder = _encoder(config)
+        self.decoder = Decoder(config.decoder)
+
+    def forward(self, pixels: Tensor, tokens: Tensor, sizes: Tensor | None = None) -> Tensor:
+        """Score the token that follows each of `tokens`; `sizes` (B, 2) are true heights and widths."""
+        memory, mask = self.encode(pixels, sizes)
+        scores: Tensor = self.decoder(tokens, memory, mask)
+        return scores
+
+    def encode(self, pixels: Tensor, sizes: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Return the memory (B, N, D) and, where images differ in size, which of it is image (B, N)."""
+        memory, mask = self.encoder(pixels, sizes)
+        return memory, mask
+
+    @torch.no_grad()
+    def init_weights(self, generator: torch.Generator) -> None:
+        """Draw every weight anew, at scales fit for training from scratch."""
+        for module in self.modules():
+            _draw(module, generator)
+        for module in self.modules():
+            _quieten(module, len(self.decoder.layers))
+
+
+def _encoder(config: ModelConfig) -> nn.Module:
+    if isinstance(config.encoder, CnnConfig):
+        return CnnEncoder(config.encoder)
+    raise ConfigError(f"{config.name}: no such encoder: {config.encoder.kind}")
+
+
+def _draw(module: nn.Module, generator: torch.Generator) -> None:
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight, generator=generator)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+    elif isinstance(module, nn.Embedding):
+        nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
+    elif isinstance(module, nn.Conv2d):
+        nn.init.kaiming_normal_(module.weight, mode="fan_out", generator=generator)
+    elif isinstance(module, nn.LayerNorm | nn.BatchNorm2d):
+        nn.init.ones_(module.weight)
+        nn.init.zeros_(module.bias)
+
+
+def _quieten(module: nn.Module, layers: int) -> None:
+    """Let residual branches start small, so that depth does not hurt the first steps."""
+    if isinstance(module, ResidualBlock):
+        nn.init.zeros_(module.second_norm.weight)
+    elif isinstance(module, EncoderBlock) or (isinstance(module, DecoderLayer) and module.pre_norm):
+        module.feed_forward.contract.weight /= math.sqrt(2 * layers)
