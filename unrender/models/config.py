@@ -70,7 +70,7 @@ class SwinConfig:
 
     @property
     def out_width(self) -> int:
-        return self.width * 2 ** (len(self.depths) - 1)
+        return self.width << (len(self.depths) - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,25 +189,24 @@ def to_json(config: ModelConfig) -> str:
 def from_json(text: str) -> ModelConfig:
     """Read what `to_json` wrote; a ConfigError names what does not fit."""
     try:
-        values = json.loads(text)
+        values = json.loads(text, object_pairs_hook=_with_tuples)
         values.pop("unrender")
         kind = values["encoder"]["kind"]
         return ModelConfig(
             **{
                 **values,
-                "image": ImagePrep(**_tuples(values["image"])),
-                "encoder": _ENCODERS[kind](**_tuples(values["encoder"])),
-                "decoder": DecoderConfig(**_tuples(values["decoder"])),
-                "generation": Generation(**_tuples(values["generation"])),
-                "notes": tuple(values["notes"]),
+                "image": ImagePrep(**values["image"]),
+                "encoder": _ENCODERS[kind](**values["encoder"]),
+                "decoder": DecoderConfig(**values["decoder"]),
+                "generation": Generation(**values["generation"]),
             }
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"config.json is not one of ours: {error}") from error
 
 
-def _tuples(values: dict[str, object]) -> dict[str, object]:
-    return {key: _tuple(value) for key, value in values.items()}
+def _with_tuples(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    return {key: _tuple(value) for key, value in pairs}
 
 
 def _tuple(value: object) -> object:
