@@ -1,0 +1,52 @@
+"""Fixtures that several test files share; everything is made on the spot, nothing is downloaded."""
+
+import struct
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+
+@pytest.fixture
+def make_pdf() -> Callable[..., bytes]:
+    """Write small PDFs, each page with one black square."""
+
+    def write(pages: int = 1, width_points: int = 72, height_points: int = 72, first_page_points: int = 0) -> bytes:
+        content = b"0 0 0 rg 10 10 20 20 re f"
+        kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(pages))
+        objects = [b"<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {pages} >>".encode()]
+        for number in range(pages):
+            width, height = width_points, height_points
+            if first_page_points and number == 0:
+                width = height = first_page_points
+            box = f"[0 0 {width} {height}]"
+            objects.append(f"<< /Type /Page /Parent 2 0 R /MediaBox {box} /Contents {4 + 2 * number} 0 R >>".encode())
+            objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content))
+        return _assemble(objects)
+
+    return write
+
+
+@pytest.fixture
+def make_png_header() -> Callable[[int, int], bytes]:
+    """Write a PNG that claims a size it does not carry."""
+
+    def write(width: int, height: int) -> bytes:
+        header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+        return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(b"\0" * 64))
+
+    return write
+
+
+def _assemble(objects: list[bytes]) -> bytes:
+    body, offsets = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, start=1):
+        offsets.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(body))
+    return body + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + trailer
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
