@@ -19,7 +19,7 @@ Scores = NDArray[np.float32]
 Constraint = Callable[[Sequence[int]], NDArray[np.bool_] | None]  # new tokens so far -> (V,) allowed; None: all
 Listener = Callable[[int, int], None]  # (row of the prompt, token just taken)
 EarlyStopping = bool | Literal["never"]
-Status = Literal["complete", "truncated", "repetition"]
+Status = Literal["complete", "limit", "repetition"]
 
 
 class DecoderRun(Protocol):
@@ -74,7 +74,7 @@ class Decoded:
     def status(self) -> Status:
         if self.cut is not None:
             return "repetition"
-        return "complete" if self.complete else "truncated"
+        return "complete" if self.complete else "limit"
 
 
 def greedy(
