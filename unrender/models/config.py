@@ -153,6 +153,7 @@ class Generation:
     max_tokens: int
     beams: int = 1
     length_penalty: float = 1.0
+    early_stopping: bool = False  # stop a beam search as soon as `beams` sequences have ended
     forbidden: tuple[int, ...] = ()
     repetition_guard: bool = False
 
