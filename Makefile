@@ -1,0 +1,44 @@
+# make demo   read the sample images        make test   run every test
+# make check  format, lint, types, fast tests            make clean  forget the environment
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+export NO_ALBUMENTATIONS_UPDATE := 1
+
+.PHONY: demo test check format clean
+.DEFAULT_GOAL := demo
+
+demo: .venv/reading
+	$(BIN)/unrender read examples
+
+test: .venv/testing
+	.ci/packages
+	$(BIN)/python -m pytest
+
+check: .venv/testing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -m "not slow"
+
+format: .venv/testing
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv build dist
+
+# A stamp is newer than what it was made from, so a second call installs nothing.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unrender needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+
+.venv/reading: pyproject.toml | $(BIN)/python
+	$(PIP) --editable .
+	@touch $@
+
+.venv/testing: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	@touch $@ .venv/reading
