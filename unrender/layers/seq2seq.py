@@ -9,7 +9,11 @@ from unrender.errors import ConfigError
 from unrender.layers.attention import EncoderBlock
 from unrender.layers.cnn import CnnEncoder, ResidualBlock
 from unrender.layers.decoder import Decoder, DecoderLayer
-from unrender.models.config import CnnConfig, ModelConfig
+from unrender.layers.swin import SwinBlock, SwinEncoder
+from unrender.layers.vit import ViTEncoder
+from unrender.models.config import CnnConfig, EncoderConfig, ModelConfig, SwinConfig, ViTConfig
+
+_TABLE_STD = 0.02
 
 
 class VisionText(nn.Module):
@@ -22,7 +26,7 @@ class VisionText(nn.Module):
                 f"{config.name}: the encoder gives vectors of width {config.encoder.out_width}, "
                 f"the decoder expects {config.decoder.memory_width}"
             )
-        self.encoder = _encoder(config)
+        self.encoder = _encoder(config.encoder)
         self.decoder = Decoder(config.decoder)
 
     def forward(self, pixels: Tensor, tokens: Tensor, sizes: Tensor | None = None) -> Tensor:
@@ -45,10 +49,14 @@ class VisionText(nn.Module):
             _quieten(module, len(self.decoder.layers))
 
 
-def _encoder(config: ModelConfig) -> nn.Module:
-    if isinstance(config.encoder, CnnConfig):
-        return CnnEncoder(config.encoder)
-    raise ConfigError(f"{config.name}: no such encoder: {config.encoder.kind}")
+def _encoder(config: EncoderConfig) -> nn.Module:
+    match config:
+        case SwinConfig():
+            return SwinEncoder(config)
+        case ViTConfig():
+            return ViTEncoder(config)
+        case CnnConfig():
+            return CnnEncoder(config)
 
 
 def _draw(module: nn.Module, generator: torch.Generator) -> None:
@@ -63,6 +71,11 @@ def _draw(module: nn.Module, generator: torch.Generator) -> None:
     elif isinstance(module, nn.LayerNorm | nn.BatchNorm2d):
         nn.init.ones_(module.weight)
         nn.init.zeros_(module.bias)
+    elif isinstance(module, SwinBlock):
+        nn.init.normal_(module.bias_table, std=_TABLE_STD, generator=generator)
+    elif isinstance(module, ViTEncoder):
+        nn.init.normal_(module.specials, std=_TABLE_STD, generator=generator)
+        nn.init.normal_(module.positions, std=_TABLE_STD, generator=generator)
 
 
 def _quieten(module: nn.Module, layers: int) -> None:

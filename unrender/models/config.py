@@ -67,10 +67,32 @@ class SwinConfig:
     final_norm: bool = False  # Donut and Nougat drop it, SwimNet keeps it
     norm_epsilon: float = 1e-5
     drop_path: float = 0.1
+    strict_size: bool = False  # refuse sizes whose windows would need padding (Donut, Nougat)
 
     @property
     def out_width(self) -> int:
-        return self.width << (len(self.depths) - 1)
+        return self.width << self.merges
+
+    @property
+    def merges(self) -> int:
+        return len(self.depths) - 1  # one after every stage but the last
+
+    @property
+    def size_multiple(self) -> int:
+        """What height and width are multiples of when no window needs padding (320 in Donut, 224 in Nougat)."""
+        return self.patch * self.window << self.merges
+
+    def check_size(self, height: int, width: int, name: str = "Swin") -> None:
+        """Raise a ConfigError for a size that `strict_size` forbids."""
+        if not self.strict_size:
+            return
+        for side, length in (("height", height), ("width", width)):
+            if length % self.size_multiple:
+                lower = max(1, length // self.size_multiple) * self.size_multiple
+                raise ConfigError(
+                    f"{name}: image {side} {length} does not fit the Swin encoder; it must be a multiple of "
+                    f"{self.size_multiple} (patch x window x 2^merges). Use {lower} or {lower + self.size_multiple}."
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +195,10 @@ class ModelConfig:
     licence: str = "Apache-2.0"
     published: str = ""  # Hub name of the published weights
     notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if isinstance(self.encoder, SwinConfig):
+            self.encoder.check_size(self.image.height, self.image.width, self.name)
 
 
 _ENCODERS: dict[str, type[SwinConfig] | type[ViTConfig] | type[CnnConfig]] = {
