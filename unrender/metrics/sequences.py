@@ -1,0 +1,198 @@
+"""Metrics that compare a predicted text with a reference, over a whole set.
+
+Words are what lies between white space: LaTeX tokens where the text is canonical LaTeX (seed 004, 5.1).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rapidfuzz.distance import Levenshtein
+
+from unrender.metrics.measure import Counts, Measure, mean_of, measure, ratio
+
+Average = Literal["micro", "macro"]
+Texts = Sequence[str]
+
+SPACING = frozenset({
+    r"\,", r"\;", r"\:", r"\!", r"\>", "~", "\\", r"\quad", r"\qquad", r"\enspace", r"\enskip", r"\space", r"\relax",
+    r"\thinspace", r"\medspace", r"\thickspace", r"\negthinspace", r"\negmedspace", r"\negthickspace", r"\null",
+    r"\nobreakspace", r"\hfill", r"\hfil", r"\nobreak", r"\allowbreak",
+})  # fmt: skip
+SPACING_WITH_ARGUMENT = frozenset(
+    (r"\hspace", r"\hspace*", r"\vspace", r"\vspace*", r"\mspace", r"\hskip", r"\mskip", r"\kern", r"\mkern")
+)
+_LONGEST_GRAM = 4
+_MOST_ERRORS = 3  # ExpRate is also given with up to this many errors
+_SHORTEST_PAGE = 4  # Nougat leaves shorter texts out of its averages
+
+
+def wer(references: Texts, predictions: Texts, average: Average = "micro") -> Measure:
+    """Word error rate: (substitutions + insertions + deletions) / words of the reference (seed 004, 5.1).
+
+    `micro` divides the sums over the set; `macro` averages the samples. It may exceed 1. An empty reference
+    counts as one word.
+    """
+    return _error_rate([(one.split(), other.split()) for one, other in _pairs(references, predictions)], average)
+
+
+def wer_visible(references: Texts, predictions: Texts, average: Average = "micro") -> Measure:
+    """Word error rate without the tokens that only make space, which no picture shows reliably."""
+    return _error_rate([(visible(one), visible(other)) for one, other in _pairs(references, predictions)], average)
+
+
+def cer(references: Texts, predictions: Texts, average: Average = "micro") -> Measure:
+    """Character error rate; a run of white space is one space, and none at the ends."""
+    pairs = [(" ".join(one.split()), " ".join(other.split())) for one, other in _pairs(references, predictions)]
+    return _error_rate(pairs, average)
+
+
+def bleu(references: Texts, predictions: Texts) -> Measure:
+    """BLEU-4 of the whole set by the rules of multi-bleu.perl: one reference, words as they are, no smoothing."""
+    rows = [_gram_counts(one.split(), other.split()) for one, other in _pairs(references, predictions)]
+    return measure(rows, 2 * _LONGEST_GRAM + 2, _bleu)
+
+
+def edit(references: Texts, predictions: Texts) -> Measure:
+    """Edit accuracy of im2markup: 1 - sum of word distances / sum of the longer lengths."""
+    rows = [
+        (_distance(one.split(), other.split()), max(len(one.split()), len(other.split())))
+        for one, other in _pairs(references, predictions)
+    ]
+    return measure(rows, 2, lambda sums: 1.0 - ratio(sums))
+
+
+def exact(references: Texts, predictions: Texts) -> Measure:
+    """Share of predictions whose words are exactly those of the reference."""
+    return mean_of([float(one.split() == other.split()) for one, other in _pairs(references, predictions)])
+
+
+def exp_rate(references: Texts, predictions: Texts, errors: int = 0) -> Measure:
+    """Expression recognition rate: share with at most `errors` wrong tokens, spacing tokens left out."""
+    distances = [_distance(visible(one), visible(other)) for one, other in _pairs(references, predictions)]
+    return mean_of([float(distance <= errors) for distance in distances])
+
+
+def valid(predictions: Texts, checker: Callable[[str], bool]) -> Measure:
+    """Share of predictions that the checker calls well-formed."""
+    return mean_of([float(checker(prediction)) for prediction in predictions])
+
+
+def normalised_distance(references: Texts, predictions: Texts) -> Measure:
+    """Mean of character distance / longer length; pages under 4 characters are left out, as Nougat does."""
+    kept = [pair for pair in _pairs(references, predictions) if min(map(len, pair)) >= _SHORTEST_PAGE]
+    return mean_of([Levenshtein.normalized_distance(one, other) for one, other in kept])
+
+
+def word_set_f1(references: Texts, predictions: Texts) -> Measure:
+    """Mean F1 of the two sets of words, as Nougat reports it; easily gamed, here only to compare."""
+    scores = []
+    for one, other in _pairs(references, predictions):
+        expected, found = set(one.split()), set(other.split())
+        scores.append(2 * len(expected & found) / (len(expected) + len(found)) if expected or found else 1.0)
+    return mean_of(scores)
+
+
+@dataclass(frozen=True)
+class FormulaScores:
+    """All that is reported of a formula reader over a set."""
+
+    n: int
+    wer: Measure
+    wer_visible: Measure
+    cer: Measure
+    bleu: Measure
+    edit: Measure
+    exact: Measure
+    exp_rate: Measure
+    exp_rate_1: Measure
+    exp_rate_2: Measure
+    exp_rate_3: Measure
+    valid: Measure
+
+
+def score_formulas(references: Texts, predictions: Texts, checker: Callable[[str], bool]) -> FormulaScores:
+    """Compute every formula metric; `checker` says whether a string is well-formed LaTeX."""
+    rates = [exp_rate(references, predictions, errors) for errors in range(_MOST_ERRORS + 1)]
+    return FormulaScores(
+        n=len(references),
+        wer=wer(references, predictions),
+        wer_visible=wer_visible(references, predictions),
+        cer=cer(references, predictions),
+        bleu=bleu(references, predictions),
+        edit=edit(references, predictions),
+        exact=exact(references, predictions),
+        exp_rate=rates[0],
+        exp_rate_1=rates[1],
+        exp_rate_2=rates[2],
+        exp_rate_3=rates[3],
+        valid=valid(predictions, checker),
+    )
+
+
+def visible(text: str) -> list[str]:
+    r"""Return the tokens of canonical LaTeX that leave ink: no `\,`, `\quad`, `~`, `\hspace { 1 c m }` and the like."""
+    kept: list[str] = []
+    tokens = iter(text.split())
+    for token in tokens:
+        if token in SPACING_WITH_ARGUMENT:
+            _skip_group(tokens, kept)
+        elif token not in SPACING:
+            kept.append(token)
+    return kept
+
+
+def _skip_group(tokens: Iterator[str], kept: list[str]) -> None:
+    """Pass over the braced group that comes next; what is not one is kept."""
+    depth = 0
+    for token in tokens:
+        if depth == 0 and token != "{":
+            if token not in SPACING:
+                kept.append(token)
+            return
+        depth += {"{": 1, "}": -1}.get(token, 0)
+        if depth == 0:
+            return
+
+
+def _pairs(references: Texts, predictions: Texts) -> list[tuple[str, str]]:
+    assert len(references) == len(predictions), f"{len(references)} references, {len(predictions)} predictions"
+    return list(zip(references, predictions, strict=True))
+
+
+def _distance(reference: Sequence[Hashable], prediction: Sequence[Hashable]) -> int:
+    return Levenshtein.distance(reference, prediction)
+
+
+def _error_rate(pairs: Sequence[tuple[Sequence[Hashable], Sequence[Hashable]]], average: Average) -> Measure:
+    errors = [_distance(one, other) for one, other in pairs]
+    if average == "micro":
+        return measure([(wrong, len(one)) for wrong, (one, _) in zip(errors, pairs, strict=True)], 2, ratio)
+    return mean_of([wrong / max(len(one), 1) for wrong, (one, _) in zip(errors, pairs, strict=True)])
+
+
+def _gram_counts(reference: Sequence[str], prediction: Sequence[str]) -> list[int]:
+    """Return clipped matches and totals of 1- to 4-grams, then the two lengths."""
+    matches, totals = [], []
+    for size in range(1, _LONGEST_GRAM + 1):
+        expected, found = _grams(reference, size), _grams(prediction, size)
+        matches.append((expected & found).total())
+        totals.append(found.total())
+    return [*matches, *totals, len(reference), len(prediction)]
+
+
+def _grams(words: Sequence[str], size: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(words[start:] for start in range(size)), strict=False))
+
+
+def _bleu(sums: Counts) -> float:
+    matches, totals = sums[:_LONGEST_GRAM], sums[_LONGEST_GRAM : 2 * _LONGEST_GRAM]
+    reference_length, prediction_length = sums[-2:]
+    if min(matches) == 0:
+        return 0.0
+    precision = math.exp(
+        sum(math.log(match / total) for match, total in zip(matches, totals, strict=True)) / len(matches)
+    )
+    return precision * min(1.0, math.exp(1 - reference_length / prediction_length))
