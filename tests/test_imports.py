@@ -1,0 +1,105 @@
+"""Who may import whom: the arrows of docs/architecture.md, checked in the source."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "unrender"
+FILES = sorted(ROOT.rglob("*.py"))
+EVERYTHING = frozenset(["*"])
+
+# Every part may import `errors`; a package's files may import one another.
+ARROWS: dict[str, frozenset[str]] = {
+    part: frozenset(targets.split())
+    for part, targets in {
+        "errors": "",
+        "documents": "",
+        "metrics": "",
+        "latex": "",
+        "models": "",
+        "tokens": "",
+        "repetition": "",
+        "decoding": "repetition",
+        "pixels": "models",
+        "images": "pixels",
+        "words": "documents images",
+        "formats": "documents latex",
+        "tasks": "documents formats metrics",
+        "layers": "models",
+        "checkpoints": "models tokens",
+        "engines": "checkpoints decoding layers models",
+        "places": "documents images models",
+        "reader": "checkpoints decoding documents engines images models places repetition tasks tokens words",
+        "overlay": "documents",
+        "sources": "reader",
+        "delivery": "documents formats images overlay reader",
+        "listing": "checkpoints models",
+        "evaluation": "documents metrics reader tasks",
+        "bench": "images reader",
+        "server": "delivery documents formats images listing reader tasks",
+        "__init__": "documents images reader",
+        "__main__": "cli",
+    }.items()
+} | {"cli": EVERYTHING, "training": EVERYTHING}
+TORCH_PLACES = ("layers/", "training/", "engines/torch_engine.py", "engines/export.py")
+TORCH_LIBRARIES = frozenset({"torch", "transformers", "albumentations", "onnx", "onnxscript", "ray"})
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path, *, top_level_only: bool = False) -> Iterator[str]:
+    """Give the dotted name of everything a file imports."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body if top_level_only else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def parts_used(path: Path) -> set[str]:
+    ours = [name.split(".") for name in imports_of(path) if name.partition(".")[0] == "unrender"]
+    own = {part_of(file) for file in FILES}
+    return {names[1] for names in ours if len(names) > 1 and names[1] in own}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_imports_only_along_the_arrows(path):
+    part = part_of(path)
+    assert part in ARROWS, f"{part} has no arrows: add it here and to docs/architecture.md"
+    if ARROWS[part] != EVERYTHING:
+        assert parts_used(path) - {part, "errors"} <= ARROWS[part]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_command_line_imports_training_and_only_inside_functions(path):
+    if part_of(path) not in ("cli", "training"):
+        assert "training" not in parts_used(path)
+    if part_of(path) == "cli":
+        assert not [name for name in imports_of(path, top_level_only=True) if "training" in name]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_torch_is_imported_at_module_level_only_where_models_compute_or_train(path):
+    if not str(path.relative_to(ROOT)).startswith(TORCH_PLACES):
+        top = {name.partition(".")[0] for name in imports_of(path, top_level_only=True)}
+        assert not top & TORCH_LIBRARIES
+
+
+def test_help_loads_nothing_heavy():
+    script = "import sys, unrender, unrender.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "PIL", "onnxruntime", "torch", "tokenizers", "rapidfuzz", "pypdfium2"} & set(loaded)
+
+
+def test_reading_loads_no_torch():
+    script = "import sys, unrender.reader, unrender.delivery; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not TORCH_LIBRARIES & set(loaded)
