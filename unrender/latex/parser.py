@@ -1,0 +1,323 @@
+"""From tokens to the tree; a LatexError says what is wrong and where."""
+
+from unrender.errors import LatexError
+from unrender.latex.scanner import Lexeme, scan
+from unrender.latex.tables import (
+    ARITY,
+    COLUMNS,
+    DELIMITERS,
+    DROPPED,
+    DROPPED_WITH_ARGUMENT,
+    INFIX,
+    LENGTH_ARGUMENT,
+    LIMIT_OPERATORS,
+    MATRICES,
+    OPERATORS,
+    OPTIONAL_ARGUMENT,
+    SIZED,
+    SKIPS,
+    TEXT,
+    TEXT_AS_ROMAN,
+)
+from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
+
+_MAX_DEPTH = 60  # deeper nesting is no formula, and must not exhaust the stack
+_LENGTH = set("0123456789.,-+ ")
+
+
+def parse(text: str) -> tuple[Node, ...]:
+    """Parse a formula into its nodes."""
+    parser = _Parser(scan(text), len(text))
+    nodes = parser.items(frozenset())
+    return nodes
+
+
+class _Parser:
+    def __init__(self, lexemes: list[Lexeme], length: int) -> None:
+        self._lexemes = lexemes
+        self._length = length
+        self._next = 0
+        self._depth = 0
+
+    def items(self, stops: frozenset[str]) -> tuple[Node, ...]:
+        """Parse until one of `stops` (left unread) or the end of the text."""
+        nodes: list[Node] = []
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise LatexError("the formula is nested too deeply", self._position())
+        while (token := self._peek()) is not None and token not in stops:
+            if token in INFIX and "\\end" not in token:
+                self._take()
+                under = self.items(stops)
+                self._depth -= 1
+                return (Command(INFIX[token], (Group(tuple(nodes)), Group(under))),)
+            if token in ("_", "^", "'"):
+                self._script(nodes)
+            else:
+                node = self._node()
+                if node is not None:
+                    nodes.append(node)
+        if token is None and stops:
+            raise LatexError(f"the formula ends where {' or '.join(sorted(stops))} was expected", self._length)
+        self._depth -= 1
+        return _roman_scope(nodes)
+
+    def _node(self) -> Node | None:
+        lexeme = self._take()
+        token = lexeme.token
+        if token == "{":
+            return self._group()
+        if token == "}":
+            raise LatexError("a closing brace without its opening one", lexeme.position)
+        if token.startswith("\\left") and token[5:] in DELIMITERS:
+            return self._fence(token)
+        if token.startswith("\\right") and token[6:] in DELIMITERS:
+            raise LatexError("\\right without \\left", lexeme.position)
+        if token.startswith("\\begin{"):
+            return self._environment(lexeme)
+        if token.startswith("\\end{"):
+            raise LatexError(f"{token} without its \\begin", lexeme.position)
+        if token in DROPPED:
+            return None
+        if token in DROPPED_WITH_ARGUMENT:
+            self._argument(lexeme)
+            return None
+        if token == "\\ensuremath":
+            return self._argument(lexeme)
+        return self._command(lexeme)
+
+    def _command(self, lexeme: Lexeme) -> Node:
+        token = lexeme.token
+        if token[1:] in OPERATORS or token[1:] in LIMIT_OPERATORS:
+            name = "\\operatorname*" if token[1:] in LIMIT_OPERATORS else "\\operatorname"
+            return Command(name, (Group(tuple(Symbol(letter) for letter in token[1:])),))
+        if token in SIZED:
+            delimiter = self._take()
+            if delimiter.token not in DELIMITERS:
+                raise LatexError(f"{token} needs a delimiter", delimiter.position)
+            return Command(token, (Symbol(delimiter.token),))
+        if token in LENGTH_ARGUMENT:
+            return Command(token, (self._length_argument(lexeme),))
+        if token in SKIPS:
+            return Command("\\hspace", (self._bare_length(lexeme),))
+        if token in TEXT:
+            name = "\\mathrm" if token in TEXT_AS_ROMAN else token
+            return Command(name, (self._text_argument(lexeme),))
+        if token in ARITY:
+            option = self._option() if token in OPTIONAL_ARGUMENT else None
+            return Command(token, tuple(self._argument(lexeme) for _ in range(ARITY[token])), option)
+        return Symbol(token)
+
+    def _group(self) -> Group:
+        items = self.items(frozenset({"}"}))
+        self._take()
+        return Group(items)
+
+    def _fence(self, left: str) -> Fence:
+        stops = frozenset("\\right" + delimiter for delimiter in DELIMITERS)
+        items = self.items(stops) if self._peek() is not None else self._unclosed("\\right")
+        return Fence(left[5:], items, self._take().token[6:])
+
+    def _unclosed(self, what: str) -> tuple[Node, ...]:
+        raise LatexError(f"the formula ends where {what} was expected", self._length)
+
+    def _script(self, nodes: list[Node]) -> None:
+        """Attach _, ^ or ' to the node before it."""
+        lexeme = self._take()
+        if lexeme.token == "'":
+            if not nodes:
+                nodes.append(Symbol("'"))
+                return
+            primes: list[Node] = [Symbol("\\prime")]
+            while self._peek() == "'":
+                self._take()
+                primes.append(Symbol("\\prime"))
+            if self._peek() == "^":
+                caret = self._take()
+                extra = self._argument(caret)
+                primes += extra.items if isinstance(extra, Group) else (extra,)
+            self._attach(nodes, None, Group(tuple(primes)), lexeme)
+            return
+        argument = self._argument(lexeme)
+        if lexeme.token == "_":
+            self._attach(nodes, argument, None, lexeme)
+        else:
+            self._attach(nodes, None, argument, lexeme)
+
+    def _attach(self, nodes: list[Node], sub: Node | None, sup: Node | None, lexeme: Lexeme) -> None:
+        last = nodes[-1] if nodes else None
+        if isinstance(last, Script):
+            if sub is not None and last.sub is None:
+                nodes[-1] = Script(last.base, sub, last.sup)
+                return
+            if sup is not None and last.sup is None:
+                nodes[-1] = Script(last.base, last.sub, sup)
+                return
+            raise LatexError(f"a second {lexeme.token} on one base", lexeme.position)
+        if nodes:
+            nodes.pop()
+        nodes.append(Script(last, sub, sup))
+
+    def _argument(self, lexeme: Lexeme) -> Node:
+        """Parse what a command or script takes: a group or the next single node."""
+        token = self._peek()
+        if token is None or token in ("}", "&", "\\\\", "_", "^") or token.startswith(("\\right", "\\end{")):
+            if token is None or not token.startswith("\\rightarrow"):
+                raise LatexError(f"{lexeme.token} has no argument", lexeme.position)
+        if token == "'":
+            self._take()
+            return Symbol("\\prime")
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise LatexError("the formula is nested too deeply", lexeme.position)
+        node = self._node()
+        self._depth -= 1
+        return node if node is not None else self._argument(lexeme)
+
+    def _option(self) -> tuple[Node, ...] | None:
+        if self._peek() != "[":
+            return None
+        self._take()
+        items = self.items(frozenset({"]"}))
+        self._take()
+        return items
+
+    def _length_argument(self, lexeme: Lexeme) -> Group:
+        if self._peek() != "{":
+            raise LatexError(f"{lexeme.token} needs a length in braces", lexeme.position)
+        self._take()
+        symbols: list[Node] = []
+        while (token := self._peek()) != "}":
+            if token is None:
+                raise LatexError(f"{lexeme.token} needs a length in braces", lexeme.position)
+            symbols.append(Symbol(self._take().token))
+        self._take()
+        return Group(tuple(symbols))
+
+    def _bare_length(self, lexeme: Lexeme) -> Group:
+        symbols: list[Node] = []
+        while (token := self._peek()) is not None and token in _LENGTH:
+            symbols.append(Symbol(self._take().token))
+        for _ in range(2):  # the unit has two letters
+            token = self._peek()
+            if token is None or not token.isalpha() or not symbols:
+                raise LatexError(f"{lexeme.token} needs a length", lexeme.position)
+            symbols.append(Symbol(self._take().token))
+        return Group(tuple(symbols))
+
+    def _text_argument(self, lexeme: Lexeme) -> Node:
+        """Parse text: white space becomes ~, everything else as in a formula."""
+        if self._peek() != "{":
+            return self._argument(lexeme)
+        self._take()
+        blanks_count = not self._is_spaced()
+        nodes: list[Node] = []
+        while (token := self._peek()) != "}":
+            if token is None:
+                raise LatexError(f"{lexeme.token} is not closed", lexeme.position)
+            blank = blanks_count and self._lexemes[self._next].after_blank
+            if blank and nodes and nodes[-1] != Symbol("~") and token != "~":
+                nodes.append(Symbol("~"))
+            if token in ("_", "^", "'"):
+                self._script(nodes)
+            elif (node := self._node()) is not None:
+                nodes.append(node)
+        closing = self._take()
+        if blanks_count and closing.after_blank and nodes and nodes[-1] != Symbol("~"):
+            nodes.append(Symbol("~"))
+        return Group(_roman_scope(nodes))
+
+    def _is_spaced(self) -> bool:
+        """Whether every token of this group follows white space: canonical text, whose blanks only separate."""
+        depth, index = 1, self._next
+        while depth and index < len(self._lexemes):
+            lexeme = self._lexemes[index]
+            if not lexeme.after_blank:
+                return False
+            depth += (lexeme.token == "{") - (lexeme.token == "}")
+            index += 1
+        return True
+
+    def _environment(self, begin: Lexeme) -> Node:
+        name = begin.token[7:-1]
+        if name != "array" and name not in MATRICES:
+            raise LatexError(f"the environment {name} is not known", begin.position)
+        columns = self._columns(begin) if name == "array" else COLUMNS.get(name, "")
+        rows, lines = self._rows("\\end{" + name + "}")
+        width = max((len(row) for row in rows), default=0)
+        if name == "array":
+            return Array(columns, rows, lines)
+        columns = (columns * width)[:width] if columns else "c" * width
+        fence = MATRICES[name]
+        array = Array(columns, rows, lines)
+        return array if fence is None else Fence(fence[0], (array,), fence[1])
+
+    def _columns(self, begin: Lexeme) -> str:
+        if self._option() is not None:
+            pass  # [t], [b]: vertical placement is not kept
+        if self._peek() != "{":
+            raise LatexError(f"{begin.token} needs its columns in braces", begin.position)
+        self._take()
+        columns, depth = "", 1
+        while depth:
+            lexeme = self._take()
+            depth += (lexeme.token == "{") - (lexeme.token == "}")
+            if depth == 1 and lexeme.token in ("l", "c", "r", "|"):
+                columns += lexeme.token
+        return columns
+
+    def _rows(self, end: str) -> tuple[tuple[tuple[tuple[Node, ...], ...], ...], tuple[int, ...]]:
+        rows: list[tuple[tuple[Node, ...], ...]] = []
+        lines: list[int] = []
+        cells: list[tuple[Node, ...]] = []
+        while True:
+            while self._peek() == "\\hline":
+                self._take()
+                lines.append(len(rows))
+            cells.append(self.items(frozenset({"&", "\\\\", "\\cr", end})))
+            closing = self._take().token
+            if closing == "&":
+                continue
+            if closing != end or len(cells) > 1 or cells[0]:
+                rows.append(tuple(cells))
+            cells = []
+            if closing == end:
+                return tuple(rows), tuple(lines)
+            if self._peek() == "[" and closing == "\\\\":
+                self._row_gap()
+
+    def _row_gap(self) -> None:
+        """Drop the [length] that may follow a row's end, and only that."""
+        start = self._next
+        while (token := self._peek()) is not None and token not in ("]", "&", "\\\\", "{", "}"):
+            self._take()
+        gap = "".join(lexeme.token for lexeme in self._lexemes[start + 1 : self._next])
+        if token == "]" and gap[-2:] in ("pt", "mm", "cm", "ex", "em", "in"):
+            self._take()
+        else:
+            self._next = start
+
+    def _peek(self) -> str | None:
+        return self._lexemes[self._next].token if self._next < len(self._lexemes) else None
+
+    def _position(self) -> int:
+        return self._lexemes[self._next].position if self._next < len(self._lexemes) else self._length
+
+    def _take(self) -> Lexeme:
+        if self._next >= len(self._lexemes):
+            raise LatexError("the formula ends too early", self._length)
+        self._next += 1
+        return self._lexemes[self._next - 1]
+
+
+def _roman_scope(nodes: list[Node]) -> tuple[Node, ...]:
+    """Turn the switch \\rm into \\mathrm over what follows it, up to the next switch."""
+    if Symbol("\\rm") not in nodes:
+        return tuple(nodes)
+    index = nodes.index(Symbol("\\rm"))
+    rest = nodes[index + 1 :]
+    until = rest.index(Symbol("\\rm")) if Symbol("\\rm") in rest else len(rest)
+    scope = rest[:until]
+    if len(scope) == 1 and isinstance(scope[0], Group):
+        scope = list(scope[0].items)
+    return (*nodes[:index], Command("\\mathrm", (Group(tuple(scope)),)), *_roman_scope(rest[until:]))
