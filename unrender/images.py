@@ -13,9 +13,20 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from unrender.errors import ImageError
-from unrender.pixels import Placement, is_blank, place, prepare
+from unrender.pixels import Placement, is_blank, place, prepare, stack
 
-__all__ = ["MAX_PIXELS", "PDFIUM_LOCK", "Pages", "Placement", "Source", "is_blank", "open_pages", "place", "prepare"]
+__all__ = [
+    "MAX_PIXELS",
+    "PDFIUM_LOCK",
+    "Pages",
+    "Placement",
+    "Source",
+    "is_blank",
+    "open_pages",
+    "place",
+    "prepare",
+    "stack",
+]
 
 Grey = NDArray[np.uint8]
 Source: TypeAlias = str | os.PathLike[str] | bytes | Image.Image | Grey

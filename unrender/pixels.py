@@ -3,7 +3,7 @@
 Shapes: C channels, H height, W width; pixels are float32 (C, H, W), normalised by mean and std.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +55,19 @@ def place(image: Image.Image, prep: ImagePrep) -> tuple[Pixels, Placement]:
     values = np.asarray(fitted, dtype=np.float32).reshape(fitted.height, fitted.width, prep.channels) / 255
     normal = (values - np.asarray(prep.mean, np.float32)) / np.asarray(prep.std, np.float32)
     return np.ascontiguousarray(normal.transpose(2, 0, 1), dtype=np.float32), placement
+
+
+def stack(images: Sequence[Pixels], prep: ImagePrep) -> tuple[Pixels, NDArray[np.int64] | None]:
+    """Join (C, H, W) pixels to one (B, C, H, W), padded at right and bottom; (B, 2) true sizes if they differ."""
+    height, width = (max(image.shape[axis] for image in images) for axis in (1, 2))
+    if all(image.shape[1:] == (height, width) for image in images):
+        return np.stack(images), None
+    paper = (prep.pad_value - np.asarray(prep.mean, np.float32)) / np.asarray(prep.std, np.float32)
+    pixels = np.empty((len(images), prep.channels, height, width), np.float32)
+    pixels[:] = paper[None, :, None, None]
+    for row, image in enumerate(images):
+        pixels[row, :, : image.shape[1], : image.shape[2]] = image
+    return pixels, np.array([image.shape[1:] for image in images], dtype=np.int64)
 
 
 def is_blank(image: Image.Image) -> bool:
