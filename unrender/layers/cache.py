@@ -42,7 +42,7 @@ class KeyValue:
 
 
 class DecoderState:
-    """The memory and the cache of one batch of rows; `rows` says which image each row reads."""
+    """The memory and the cache of one batch of rows; `images` says which image each row reads."""
 
     def __init__(self, memory: list[tuple[Tensor, Tensor]], memory_mask: Tensor | None) -> None:
         self._all_memory = memory
@@ -54,6 +54,10 @@ class DecoderState:
         self.length = 0
         self.watched: Tensor | None = None
         self._visible: Tensor | None = None  # (B, length), only once a row has had padding
+
+    @property
+    def rows(self) -> int:
+        return len(self.images)
 
     def advance(self, count: int, positions: Tensor | None, device: torch.device) -> tuple[Tensor, Tensor | None]:
         """Make room for `count` new tokens; return their positions and who may see whom among the tokens so far."""

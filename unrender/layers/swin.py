@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import interpolate, pad
+from torch.nn.functional import pad
 
 from unrender.errors import ConfigError
 from unrender.layers.attention import AttentionConfig, FeedForward, SelfAttention
@@ -176,15 +176,6 @@ def relative_index(window: int, table_window: int) -> Tensor:
     place = torch.cartesian_prod(torch.arange(window), torch.arange(window))  # (L, 2)
     offset = place[:, None] - place[None, :] + table_window - 1
     return offset[..., 0] * (2 * table_window - 1) + offset[..., 1]
-
-
-def resize_bias_table(table: Tensor, window: int) -> Tensor:
-    """Interpolate a (n x n, heads) table to `window`, bicubically, as Donut does with Swin's own weights."""
-    side = round(len(table) ** 0.5)
-    grid = table.T.reshape(1, -1, side, side)
-    wanted = 2 * window - 1
-    resized = interpolate(grid, size=(wanted, wanted), mode="bicubic", align_corners=False)
-    return resized[0].flatten(1).T
 
 
 def check_one_size(pixels: Tensor, sizes: Tensor | None) -> None:

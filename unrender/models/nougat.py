@@ -4,7 +4,7 @@
 |----------------------------------------------------|---------------------------------------------------------|
 | 96 DPI                                             | `ImagePrep.dpi`                                         |
 | (H, W) = (896, 672), resized and then padded       | `ImagePrep(height=896, width=672)`, `images.prepare`    |
-| Swin base, initialised from pre-trained weights    | `layers.swin.SwinEncoder`, `swin.resize_bias_table`     |
+| Swin base, initialised from pre-trained weights    | `layers.swin.SwinEncoder`, `checkpoints.convert`        |
 | restrictive possible input dimensions              | `SwinConfig.size_multiple` = 224, `check_size`          |
 | BART decoder, 10 layers ("decoder-only")           | `layers.decoder.Decoder`, which does cross-attend       |
 | maximal sequence length S = 4096 (small: 3584)     | `DecoderConfig.max_positions`                           |

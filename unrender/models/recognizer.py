@@ -47,6 +47,6 @@ RECOGNIZER = ModelConfig(
         output_projection=False,
         memory_width=512,
     ),
-    generation=Generation(start=(0,), end=2, pad=1, max_tokens=63),
+    generation=Generation(start=(1,), end=2, pad=0, max_tokens=63, forbidden=(3,)),
     vocabulary="characters",
 )

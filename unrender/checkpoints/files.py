@@ -1,0 +1,136 @@
+"""Weight files: safetensors in one piece or in shards, read tensor by tensor; pickles only to convert them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrender.errors import MissingExtraError, ModelError
+
+Array = NDArray[np.generic]
+Weights = dict[str, Array]
+
+WEIGHTS = "weights.safetensors"
+_SAFE = (WEIGHTS, "model.safetensors", "model.safetensors.index.json")
+_PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_PICKLE_STARTS = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+_WRAPPERS = ("state_dict", "model")
+
+
+class WeightFiles:
+    """The tensors of one or more safetensors files, by name."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self._paths: dict[str, Path] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        for path in paths:
+            header = _header(path)
+            self._paths.update(dict.fromkeys(header, path))
+            self.shapes.update(header)
+
+    def read(self, name: str) -> Array:
+        from safetensors import safe_open
+
+        with safe_open(self._paths[name], framework="np") as file:
+            try:
+                array: Array = file.get_tensor(name)
+                return array
+            except TypeError:  # NumPy has no bfloat16
+                return _read_bfloat16(self._paths[name], name)
+
+
+def find_safetensors(folder: Path) -> list[Path]:
+    """Return the safetensors files that hold a folder's weights; none if it has no such weights."""
+    for name in _SAFE:
+        path = folder / name
+        if path.is_file():
+            return _shards(path) if path.suffix == ".json" else [path]
+    return []
+
+
+def find_pickles(folder: Path) -> list[Path]:
+    """Return the pickled weight files of a published folder."""
+    for name in _PICKLED:
+        path = folder / name
+        if path.is_file():
+            return _shards(path) if path.suffix == ".json" else [path]
+    return []
+
+
+def read_pickles(paths: list[Path]) -> Weights:
+    """Read pickled tensors without running any code they may carry."""
+    torch_weights: Weights = {}
+    for path in paths:
+        for name, tensor in _unpickle(path).items():
+            torch_weights[name] = tensor
+    return torch_weights
+
+
+def write(path: Path, weights: Mapping[str, Array]) -> None:
+    """Write a safetensors file; nothing half-written is left under its name."""
+    try:
+        from safetensors.numpy import save_file
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("writing weights needs safetensors: pip install 'unrender[train]'") from error
+    partial = path.with_name(path.name + ".partial")
+    save_file({name: np.ascontiguousarray(array) for name, array in weights.items()}, partial)
+    partial.replace(path)
+
+
+def _shards(index: Path) -> list[Path]:
+    try:
+        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{index} is not an index of weight files") from error
+    missing = [name for name in names if not (index.parent / name).is_file()]
+    if missing:
+        raise ModelError(f"{index.parent} has no {', '.join(missing)}, which {index.name} lists; copy the whole model")
+    return [index.parent / name for name in names]
+
+
+def _header(path: Path) -> dict[str, tuple[int, ...]]:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("reading weights needs safetensors: pip install 'unrender[train]'") from error
+    try:
+        with safe_open(path, framework="np") as file:
+            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        with path.open("rb") as file:
+            start = file.read(4)
+        if start.startswith(_PICKLE_STARTS):
+            raise ModelError(
+                f"{path} is a pickle, not safetensors, and pickles can run code when opened; "
+                "save the weights again as safetensors"
+            ) from error
+        raise ModelError(f"{path} is not a safetensors file or is damaged: {error}") from error
+
+
+def _read_bfloat16(path: Path, name: str) -> Array:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        array: Array = file.get_tensor(name).float().numpy()
+    return array
+
+
+def _unpickle(path: Path) -> Weights:
+    from pickle import UnpicklingError
+
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"converting {path.name} needs torch: pip install 'unrender[train]'") from error
+    try:
+        values = torch.load(path, map_location="cpu", weights_only=True)
+    except (UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read as plain weights; it is damaged or holds more than tensors") from error
+    for wrapper in _WRAPPERS:
+        if isinstance(values, dict) and isinstance(values.get(wrapper), dict):
+            values = values[wrapper]
+    if not isinstance(values, dict) or not all(isinstance(value, torch.Tensor) for value in values.values()):
+        raise ModelError(f"{path} does not hold named tensors")
+    return {name: (tensor.float() if tensor.is_floating_point() else tensor).numpy() for name, tensor in values.items()}
