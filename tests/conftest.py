@@ -3,8 +3,48 @@
 import struct
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from unrender import checkpoints
+from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
+from unrender.tokens import LatexTokenizer
+
+TINY_TOKENS = ("a", "b", "c", "x", "y", "1", "2", "+", "=", "{", "}", "^", "_", "\\frac")
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder with a formula reader so small, and so untrained, that it reads anything as noise, fast."""
+    import torch
+
+    from unrender.layers.seq2seq import VisionText
+
+    tokenizer = LatexTokenizer(TINY_TOKENS)
+    config = ModelConfig(
+        name="tiny",
+        seed="002",
+        task="formula",
+        image=ImagePrep(
+            height=32, width=128, fit="free", channels=1, mean=(0.5,), std=(0.5,), crop_margin=True, pad_value=1.0,
+            multiple=4,
+        ),
+        encoder=CnnConfig(widths=(4, 8), blocks=(1, 1), strides=((2, 2), (2, 2)), hidden=16, heads=2, feed_forward=32),
+        decoder=DecoderConfig(
+            vocabulary=tokenizer.size, hidden=16, layers=1, heads=2, feed_forward=32, max_positions=16,
+            position_offset=0, memory_width=16,
+        ),
+        generation=Generation(start=(1,), end=2, pad=0, max_tokens=8, forbidden=(0, 1, 3)),
+        vocabulary="latex",
+    )  # fmt: skip
+    module = VisionText(config)
+    module.init_weights(torch.Generator().manual_seed(5))
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    weights = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+    tokenizer_file = folder.parent / "tokenizer.json"
+    tokenizer.save(tokenizer_file)
+    return checkpoints.save(folder, config, weights, tokenizer_file)
 
 
 @pytest.fixture

@@ -1,0 +1,264 @@
+"""The command line: one function a verb, each a thin skin on the library.
+
+Nothing heavy is imported at the top, so that `unrender --help` answers at once.
+"""
+
+import importlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from unrender import __version__
+from unrender.errors import ConfigError, MissingExtraError, UnrenderError
+
+if TYPE_CHECKING:
+    from unrender.delivery import Delivery
+    from unrender.documents import Document
+    from unrender.reader import Input
+
+_POLL_SECONDS = 1.0
+_T = TypeVar("_T")
+
+app = typer.Typer(
+    name="unrender",
+    help="Read pictures of formulas, words, receipts and pages: LaTeX, text, JSON or Markdown comes out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+Model = Annotated[str | None, typer.Option("--model", "-m", help="Name, folder, or ORG/NAME of published weights.")]
+Task = Annotated[str | None, typer.Option("--task", "-t", help="What the picture shows: formula, word, receipt ...")]
+Engine = Annotated[str | None, typer.Option(help="onnx or torch; by default whichever the model folder allows.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; the one place that turns an UnrenderError into `Error: ...` and exit code 1."""
+    try:
+        app(arguments)
+    except UnrenderError as error:
+        _complain(str(error))
+        sys.exit(1)
+
+
+@app.callback(invoke_without_command=True)
+def _start(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def read(
+    files: Annotated[list[str] | None, typer.Argument(help="Images, PDFs or folders; - is standard input.")] = None,
+    task: Task = None,
+    model: Model = None,
+    notation: Annotated[str | None, typer.Option("--format", "-f", help="latex, text, markdown, json ...")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", help="File or folder to write; its ending gives the format.")
+    ] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
+    n_best: Annotated[int, typer.Option(min=1, help="Print this many readings, each with its confidence.")] = 1,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Stop a page after this many tokens.")] = None,
+    pages: Annotated[str, typer.Option(help="Pages of a PDF or TIFF, such as 1-4,7; by default all.")] = "",
+    question: Annotated[str, typer.Option(help="What to ask, for the task `question`.")] = "",
+    engine: Engine = None,
+    batch: Annotated[int, typer.Option(min=1, help="Pages read together.")] = 8,
+    overlay: Annotated[Path | None, typer.Option(help="Save a picture of where each token was seen.")] = None,
+    clipboard: Annotated[bool, typer.Option("--clipboard", help="Read the picture that was copied last.")] = False,
+    watch: Annotated[Path | None, typer.Option(help="Read every picture that appears in this folder.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each whole document as one line of JSON.")] = False,
+) -> None:
+    """Read images or PDFs and print what is written there.
+
+    Results go to standard output, everything else to standard error.
+    The exit code is 0 when all was read and 1 when something could not be.
+
+    Examples:
+    unrender read formula.png;
+    unrender read scans/ -t receipt -o out/;
+    unrender read paper.pdf -m nougat-small -o paper.md
+    """
+    if not files and not clipboard and watch is None:
+        raise typer.BadParameter("give at least one file, a folder, or - for standard input")
+    from unrender import delivery, sources
+    from unrender.reader import Options, Reader
+
+    if notation is not None:
+        delivery.choose_notation(notation, None, "")
+    inputs, errors = sources.gather(files or [], sources.parse_pages(pages))
+    if clipboard:
+        inputs.append(sources.clipboard())
+    options = Options(beams=beam, n_best=n_best, max_tokens=max_tokens, question=question)
+    watched = None if watch is None else sources.Watch(watch)
+    reader = Reader.open(model, task=task, engine=engine)
+    chosen = delivery.DOCUMENT if as_json else delivery.choose_notation(notation, out, reader.task.notation)
+    several = len(inputs) + len(errors) > 1 or watched is not None
+    target = delivery.Delivery(chosen, out, several=several, overlay=overlay, dpi=reader.config.image.dpi)
+    for error in errors:
+        _complain(str(error))
+    documents = reader.read_many(inputs, batch=batch, options=options)
+    complete = _deliver(zip(inputs, _progress(documents, len(inputs)), strict=True), target) and not errors
+    while watched is not None:
+        inputs = watched.poll()
+        _deliver(zip(inputs, reader.read_many(inputs, batch=batch, options=options), strict=True), target)
+        time.sleep(_POLL_SECONDS)
+    if not complete:
+        raise typer.Exit(1)
+
+
+@app.command()
+def models(as_json: AsJson = False) -> None:
+    """List the models: name, task, parameters, size, licence and where each one is."""
+    from unrender.listing import list_models
+
+    entries = list_models()
+    if as_json:
+        typer.echo(json.dumps([asdict(entry) for entry in entries], indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold")
+    for title in ("name", "task", "seed"):
+        table.add_column(title)
+    for title in ("parameters", "megabytes"):
+        table.add_column(title, justify="right")
+    for title in ("licence", "where"):
+        table.add_column(title, overflow="fold")
+    for entry in entries:
+        size = f"{entry.bytes / 1e6:,.1f}"
+        table.add_row(entry.name, entry.task, entry.seed, f"{entry.parameters:,}", size, entry.licence, entry.where)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+@app.command()
+def train(
+    recipe: Annotated[str, typer.Argument(help="Name of a recipe, or a recipe file.")],
+    out: Annotated[Path | None, typer.Option("-o", help="Model folder to write.")] = None,
+    resume: Annotated[bool, typer.Option(help="Go on where the folder's last checkpoint stopped.")] = False,
+) -> None:
+    """Train a model by a recipe and write its model folder."""
+    _find("unrender.training.recipes", "train", extra="train")(recipe, out=out, resume=resume)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[str, typer.Argument(help="Name or folder of a model.")],
+    dataset: Annotated[Path, typer.Argument(help="Folder or manifest of images with their truth.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
+    engine: Engine = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a model on a dataset with the metrics of its task."""
+    report = _find("unrender.evaluation", "evaluate")(model, dataset, limit=limit, beams=beam, engine=engine)
+    typer.echo(json.dumps(asdict(report), indent=2) if as_json else str(report))  # type: ignore[call-overload]
+
+
+@app.command()
+def export(
+    model: Annotated[str, typer.Argument(help="Name or folder of a model.")],
+    out: Annotated[Path, typer.Argument(help="Model folder to write.")],
+) -> None:
+    """Write a model's ONNX graphs, after comparing them with torch step by step."""
+    _find("unrender.engines.export", "export", extra="train")(model, out)
+
+
+@app.command()
+def get(name: Annotated[str, typer.Argument(help="Name of a model, or ORG/NAME of published weights.")]) -> None:
+    """Fetch published weights and keep them as a model folder."""
+    typer.echo(str(_find("unrender.checkpoints", "get", extra="train")(name)))
+
+
+@app.command()
+def data(
+    name: Annotated[str, typer.Argument(help="Which data to make.")],
+    out: Annotated[Path, typer.Argument(help="Folder to write.")],
+    count: Annotated[int, typer.Option(min=1, help="How many samples.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the random generator.")] = 0,
+) -> None:
+    """Make training data: typeset formulas, handwriting, receipts."""
+    _find("unrender.training.datasets", "make", extra="train")(name, out, count=count, seed=seed)
+
+
+@app.command()
+def bench(
+    model: Annotated[str, typer.Argument(help="Name or folder of a model.")] = "formula",
+    engine: Engine = None,
+    repeat: Annotated[int, typer.Option(min=1, help="How often each image is read.")] = 5,
+) -> None:
+    """Measure how long a model takes on this machine."""
+    typer.echo(str(_find("unrender.bench", "bench")(model, engine=engine, repeat=repeat)))
+
+
+@app.command()
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; only this machine unless told otherwise.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    model: Model = None,
+    token: Annotated[str, typer.Option(envvar="UNRENDER_TOKEN", help="Ask every request for this token.")] = "",
+) -> None:
+    """Serve the web page and the HTTP API."""
+    _find("unrender.server", "serve", extra="serve")(host=host, port=port, model=model, token=token)
+
+
+def _deliver(results: Iterable[tuple["Input", "Document"]], target: "Delivery") -> bool:
+    """Write results as they come; say what is wrong with the others. Return whether all was read."""
+    complete = True
+    for source, document in results:
+        for page in document.pages:
+            name = document.source if len(document.pages) == 1 else f"{document.source}, page {page.number}"
+            if page.status.kind == "failed":
+                complete = False
+                _complain(page.status.reason)
+            elif page.status.kind != "complete":
+                _say(f"Note: {name}: {_NOTES[page.status.kind]}")
+        if any(page.status.kind != "failed" for page in document.pages):
+            target.deliver(document, source)
+    return complete
+
+
+_NOTES = {
+    "limit": "the text was cut when it reached the limit of tokens.",
+    "repetition": "the model began to repeat itself and the text was cut there.",
+    "empty": "there is nothing to read on it.",
+}
+
+
+def _progress(documents: Iterable[_T], total: int) -> Iterable[_T]:
+    """Show a bar on standard error when there is much to do and somebody looks."""
+    if total < 2 or not sys.stderr.isatty():
+        return documents
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(documents, "reading", total=total, console=Console(stderr=True), transient=True)
+
+
+def _find(module: str, name: str, extra: str = "") -> Callable[..., object]:
+    """Import a verb's function; a library that is missing becomes a sentence."""
+    try:
+        found: Callable[..., object] = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if not extra or missing.partition(".")[0] == "unrender":
+            raise ConfigError(f"This version of unrender cannot do that yet ({missing} is missing).") from error
+        raise MissingExtraError(f"This needs {missing}; install it with: pip install 'unrender[{extra}]'") from error
+    return found
+
+
+def _complain(sentence: str) -> None:
+    _say(f"Error: {sentence}")
+
+
+def _say(sentence: str) -> None:
+    typer.echo(sentence, err=True)

@@ -1,0 +1,322 @@
+"""Reader: from a file to a Document; the only place that joins images, engine, decoding, tokens and task."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from unrender import checkpoints, tasks
+from unrender.decoding import Decoded, Engine, Ids, beam, greedy
+from unrender.documents import Alternative, Block, Document, Page, Reading, Status, Token
+from unrender.errors import ConfigError, ImageError, MissingExtraError, ModelError, UnrenderError
+from unrender.images import Placement, Source, is_blank, open_pages, place, stack
+from unrender.models.config import ModelConfig
+from unrender.places import Grid, grid_of
+from unrender.repetition import Guard
+from unrender.tasks import Task
+from unrender.tokens import Tokenizer, open_tokenizer
+
+EngineName = Literal["onnx", "torch"]
+Listener = Callable[[int, str], None]  # (page number, its text so far)
+
+_WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a caller may choose for a read; None leaves it to the model."""
+
+    beams: int | None = None
+    max_tokens: int | None = None
+    n_best: int = 1
+    question: str = ""  # for tasks whose prompt asks one
+
+    def __post_init__(self) -> None:
+        for name in ("beams", "max_tokens", "n_best"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} must be at least 1, got {value}")
+
+
+DEFAULTS = Options()
+
+
+@dataclass(frozen=True)
+class Input:
+    """A source with the name it goes by and the pages wanted (from 1; none given: all)."""
+
+    source: Source
+    name: str = ""
+    pages: tuple[int, ...] = ()
+
+
+class Reader:
+    """A loaded model and its task; reads any number of sources."""
+
+    def __init__(self, config: ModelConfig, engine: Engine, tokenizer: Tokenizer, task: Task, name: str = "") -> None:
+        self.config = config
+        self.engine = engine
+        self.tokenizer = tokenizer
+        self.task = task
+        self.name = name or config.name
+
+    @classmethod
+    def open(cls, model: str | Path | None = None, *, task: str | None = None, engine: str | None = None) -> "Reader":
+        """Load a model by name or folder; without one, the default model of the task (formulas)."""
+        wanted = tasks.find(task) if task else None
+        name = model or (wanted.name if wanted else tasks.DEFAULT)
+        loaded = checkpoints.load(name)
+        tokenizer = open_tokenizer(loaded.folder, loaded.config)
+        return cls(
+            loaded.config,
+            _open_engine(loaded, engine),
+            tokenizer,
+            wanted or tasks.find(loaded.config.task),
+            str(name),
+        )
+
+    def read(
+        self, source: Source | Input, options: Options = DEFAULTS, *, listener: Listener | None = None
+    ) -> Document:
+        """Read one source; an ImageError if none of its pages can be read.
+
+        A page that cannot be read beside others that can is in the Document, with status `failed`.
+        """
+        [document] = self._read_all([source], batch=1, options=options, listener=listener)
+        if all(page.status.kind == "failed" for page in document.pages):
+            raise ImageError(document.status.reason)
+        return document
+
+    def read_many(
+        self, sources: Iterable[Source | Input], *, batch: int = 8, options: Options = DEFAULTS
+    ) -> Iterator[Document]:
+        """Yield one Document for each source, in order; a source that cannot be read gives status `failed`.
+
+        Pages of neighbouring sources share batches of up to `batch` images.
+        """
+        if batch < 1:
+            raise ConfigError(f"batch must be at least 1, got {batch}")
+        return self._read_all(sources, batch=batch, options=options, listener=None)
+
+    def _read_all(
+        self, sources: Iterable[Source | Input], *, batch: int, options: Options, listener: Listener | None
+    ) -> Iterator[Document]:
+        prompt = self._prompt(options)
+        waiting: list[_Pending] = []
+        queue: list[_Job] = []
+        for source in sources:
+            pending = _Pending(_as_input(source))
+            waiting.append(pending)
+            for job in self._jobs(pending):
+                queue.append(job)
+                if len(queue) == batch:
+                    self._work(queue, prompt, options, listener)
+                    queue = []
+            while waiting and waiting[0].done:
+                yield self._document(waiting.pop(0))
+        if queue:
+            self._work(queue, prompt, options, listener)
+        for pending in waiting:
+            yield self._document(pending)
+
+    def _jobs(self, pending: "_Pending") -> Iterator["_Job"]:
+        """Open the pages of a source: what shows something becomes a job, the rest is settled at once."""
+        try:
+            pages = open_pages(pending.input.source, self.config.image.dpi, pending.input.name)
+            numbers = _page_numbers(pending.input, len(pages), pages.name)
+        except UnrenderError as error:
+            pending.pages.append(_failed(1, error))
+            return
+        pending.name = pages.name
+        pending.pages.extend(None for _ in numbers)
+        for slot, number in enumerate(numbers):
+            try:
+                image = pages[number - 1]
+            except UnrenderError as error:
+                pending.pages[slot] = _failed(number, error)
+                continue
+            if is_blank(image):
+                pending.pages[slot] = _page(number, image, Status("empty"))
+            else:
+                yield _Job(pending, slot, number, image)
+
+    def _work(self, queue: Sequence["_Job"], prompt: Ids, options: Options, listener: Listener | None) -> None:
+        """Read one batch of images and put the pages where they belong."""
+        placed = [place(job.image, self.config.image) for job in queue]
+        pixels, sizes = stack([values for values, _ in placed], self.config.image)
+        results = self._decode(pixels, sizes, prompt, options, _page_listener(queue, self.tokenizer, listener))
+        grid = grid_of(self.config.encoder, *pixels.shape[2:])
+        for job, decoded, (_, placement) in zip(queue, results, placed, strict=True):
+            blocks = self._blocks(decoded, grid, placement, options)
+            page = _page(job.number, job.image, _status(decoded), blocks)
+            job.pending.pages[job.slot] = page
+
+    def _decode(
+        self,
+        pixels: NDArray[np.float32],
+        sizes: Ids | None,
+        prompt: Ids,
+        options: Options,
+        listener: Callable[[int, int], None] | None,
+    ) -> list[Decoded]:
+        settings = self.config.generation
+        beams = max(options.beams or settings.beams, options.n_best)
+        room = self.config.decoder.max_positions - len(prompt)
+        max_tokens = max(1, min(options.max_tokens or settings.max_tokens, room))
+        prompts = np.tile(prompt, (len(pixels), 1))
+        run = self.engine.start(pixels, sizes)
+        if beams > 1:
+            return beam(
+                run,
+                prompts,
+                beams=beams,
+                end=settings.end,
+                max_tokens=max_tokens,
+                length_penalty=settings.length_penalty,
+                early_stopping=settings.early_stopping,
+                forbidden=settings.forbidden,
+            )
+        guard = Guard() if settings.repetition_guard else None
+        return greedy(
+            run,
+            prompts,
+            end=settings.end,
+            max_tokens=max_tokens,
+            forbidden=settings.forbidden,
+            guard=guard,
+            listener=listener,
+        )
+
+    def _prompt(self, options: Options) -> Ids:
+        """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
+        text = self.task.prompt_text(options.question)
+        if text and all(self.tokenizer.find(tag) is not None for tag in self.task.tags):
+            return np.array(self.tokenizer.encode(text), dtype=np.int64)
+        if self.task.name != self.config.task:
+            raise ModelError(f"{self.name} reads {self.config.task}, not {self.task.name}; give another --model.")
+        return np.array(self.config.generation.start, dtype=np.int64)
+
+    def _blocks(self, decoded: Decoded, grid: Grid, placement: Placement, options: Options) -> tuple[Block, ...]:
+        text = self.tokenizer.decode(decoded.tokens)
+        blocks = self.task.parse(text)
+        if len(blocks) != 1:
+            return blocks
+        best = (decoded, *decoded.runners_up)[: options.n_best] if options.n_best > 1 else ()
+        whole = replace(
+            blocks[0],
+            tokens=tuple(self._tokens(decoded, grid, placement)),
+            confidence=_confidence(decoded),
+            readings=tuple(Reading(self.tokenizer.decode(one.tokens), _confidence(one)) for one in best),
+        )
+        return (whole,)
+
+    def _tokens(self, decoded: Decoded, grid: Grid, placement: Placement) -> Iterator[Token]:
+        for index, (token, log) in enumerate(zip(decoded.tokens, decoded.log_probabilities, strict=True)):
+            others = decoded.alternatives[index] if decoded.alternatives else ()
+            yield Token(
+                self.tokenizer.piece(token),
+                math.exp(log),
+                tuple(Alternative(self.tokenizer.piece(other.token), other.probability) for other in others),
+                grid.locate(decoded.attention[index], placement) if decoded.attention else None,
+            )
+
+    def _document(self, pending: "_Pending") -> Document:
+        pages = tuple(page for page in pending.pages if page is not None)
+        return Document(pages=pages, source=pending.name, model=self.name, task=self.task.name)
+
+
+@dataclass
+class _Pending:
+    """A source on its way: its pages, None while they wait for a batch."""
+
+    input: Input
+    name: str = ""
+    pages: list[Page | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        source = self.input.source
+        self.name = self.input.name or (str(source) if isinstance(source, str | Path) else "image")
+
+    @property
+    def done(self) -> bool:
+        return all(page is not None for page in self.pages)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One image to read, and where its page goes."""
+
+    pending: _Pending
+    slot: int
+    number: int
+    image: Image.Image
+
+
+def _open_engine(loaded: checkpoints.Loaded, wanted: str | None) -> Engine:
+    """Take ONNX where the folder has its graphs, torch otherwise, unless one is asked for."""
+    if wanted not in (None, "onnx", "torch"):
+        raise ConfigError(f"There is no engine called {wanted}; choose onnx or torch.")
+    if wanted == "onnx" and not loaded.exported:
+        raise ModelError(
+            f"{loaded.folder} has no ONNX graphs; make them with `unrender export`, or take --engine torch."
+        )
+    if loaded.exported and wanted != "torch":
+        from unrender.engines.onnx_engine import OnnxEngine
+
+        return OnnxEngine(loaded.folder)
+    try:
+        from unrender.engines.torch_engine import open_engine
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{loaded.config.name} has no ONNX graphs, so reading it needs torch: pip install 'unrender[train]'"
+        ) from error
+    return open_engine(loaded, watch=_WATCHED_LAYERS)
+
+
+def _as_input(source: Source | Input) -> Input:
+    return source if isinstance(source, Input) else Input(source)
+
+
+def _page_numbers(wanted: Input, count: int, name: str) -> tuple[int, ...]:
+    beyond = [number for number in wanted.pages if not 1 <= number <= count]
+    if beyond:
+        raise ImageError(f"{name}: there is no page {beyond[0]}; the pages are 1 to {count}.")
+    return wanted.pages or tuple(range(1, count + 1))
+
+
+def _page(number: int, image: Image.Image, status: Status, blocks: tuple[Block, ...] = ()) -> Page:
+    return Page(number=number, width=image.width, height=image.height, blocks=blocks, status=status)
+
+
+def _failed(number: int, error: UnrenderError) -> Page:
+    return Page(number=number, width=0, height=0, status=Status("failed", reason=str(error)))
+
+
+def _status(decoded: Decoded) -> Status:
+    if decoded.complete and not decoded.tokens:
+        return Status("empty")
+    return Status(decoded.status, decoded.cut)
+
+
+def _confidence(decoded: Decoded) -> float:
+    """Return the probability of the whole sequence, its end included."""
+    return math.exp(sum(decoded.log_probabilities) + decoded.end_log_probability)
+
+
+def _page_listener(
+    queue: Sequence[_Job], tokenizer: Tokenizer, listener: Listener | None
+) -> Callable[[int, int], None] | None:
+    if listener is None:
+        return None
+    taken: list[list[int]] = [[] for _ in queue]
+
+    def hear(row: int, token: int) -> None:
+        taken[row].append(token)
+        listener(queue[row].number, tokenizer.decode(taken[row]))
+
+    return hear

@@ -1,0 +1,156 @@
+"""What there is to read, as values: prompt, parser, notation and metrics of each task."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from unrender import metrics
+from unrender.documents import Block
+from unrender.errors import ConfigError
+from unrender.formats.donut import parse_tags
+from unrender.metrics import Measure
+
+Metric = Callable[[Sequence[str], Sequence[str]], Measure]  # (references, predictions), as the model writes them
+
+DEFAULT = "formula"
+_QUESTION = "{question}"
+_TAG = re.compile(r"<[^<>]+>")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One thing to read.
+
+    A model trained for the task alone needs no prompt. `prompt` is for models that serve several tasks by tags in
+    front of the text, as Donut does; `parse` turns the text that follows it into blocks.
+    """
+
+    name: str
+    summary: str
+    notation: str
+    parse: Callable[[str], tuple[Block, ...]]
+    metrics: Mapping[str, Metric]
+    prompt: str = ""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of the prompt, each one token of a model that knows the task."""
+        return tuple(_TAG.findall(self.prompt))
+
+    def prompt_text(self, question: str = "") -> str:
+        """Return the prompt with the question in it."""
+        asks = _QUESTION in self.prompt
+        if asks and not question:
+            raise ConfigError(f"The task {self.name} answers a question; give one with --question.")
+        if question and not asks:
+            raise ConfigError(f"The task {self.name} takes no question.")
+        return self.prompt.replace(_QUESTION, question.lower())
+
+
+def find(name: str) -> Task:
+    """Return a task by name."""
+    if name not in TASKS:
+        near = get_close_matches(name, TASKS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TASKS)}."
+        raise ConfigError(f"There is no task called {name}; {hint}")
+    return TASKS[name]
+
+
+def _one_block(kind: str) -> Callable[[str], tuple[Block, ...]]:
+    def parse(text: str) -> tuple[Block, ...]:
+        return (Block(kind=kind, text=text.strip()),)
+
+    return parse
+
+
+def _tagged_block(text: str) -> tuple[Block, ...]:
+    """Read Donut's tags as JSON; the text stays as the model wrote it."""
+    return (Block(kind="fields", text=text.strip(), fields=parse_tags(text)),)
+
+
+def _on_fields(metric: Callable[[Sequence[object], Sequence[object]], Measure]) -> Metric:
+    def measure(references: Sequence[str], predictions: Sequence[str]) -> Measure:
+        return metric(*([parse_tags(text) for text in texts] for texts in (references, predictions)))
+
+    return measure
+
+
+_FIELDS: Mapping[str, Metric] = {
+    "field_f1": _on_fields(metrics.field_f1),
+    "tree_accuracy": _on_fields(metrics.tree_accuracy),
+}
+_TEXT: Mapping[str, Metric] = {"cer": metrics.cer, "wer": metrics.wer, "exact": metrics.exact}
+_FORMULA: Mapping[str, Metric] = {
+    "wer": metrics.wer,
+    "bleu": metrics.bleu,
+    "edit": metrics.edit,
+    "exact": metrics.exact,
+    "exp_rate": metrics.exp_rate,
+}
+_PAGE: Mapping[str, Metric] = {
+    "normalised_distance": metrics.normalised_distance,
+    "bleu": metrics.bleu,
+    "word_set_f1": metrics.word_set_f1,
+}
+
+TASKS: Mapping[str, Task] = {
+    task.name: task
+    for task in (
+        Task(
+            name="formula",
+            summary="a formula, printed or written by hand, to LaTeX",
+            notation="latex",
+            parse=_one_block("formula"),
+            metrics=_FORMULA,
+        ),
+        Task(name="word", summary="one word", notation="text", parse=_one_block("text"), metrics=_TEXT),
+        Task(name="line", summary="one line of text", notation="text", parse=_one_block("text"), metrics=_TEXT),
+        Task(
+            name="page",
+            summary="a page of a paper to Markdown",
+            notation="markdown",
+            parse=_one_block("markdown"),
+            metrics=_PAGE,
+        ),
+        Task(
+            name="receipt",
+            summary="a receipt to its fields",
+            notation="json",
+            parse=_tagged_block,
+            metrics=_FIELDS,
+            prompt="<s_cord-v2>",
+        ),
+        Task(
+            name="ticket",
+            summary="a train ticket to its fields",
+            notation="json",
+            parse=_tagged_block,
+            metrics=_FIELDS,
+            prompt="<s_zhtrainticket>",
+        ),
+        Task(
+            name="class",
+            summary="a page to the kind of document it is",
+            notation="json",
+            parse=_tagged_block,
+            metrics=_FIELDS,
+            prompt="<s_rvlcdip>",
+        ),
+        Task(
+            name="question",
+            summary="a page and a question to the answer",
+            notation="json",
+            parse=_tagged_block,
+            metrics=_FIELDS,
+            prompt="<s_docvqa><s_question>{question}</s_question><s_answer>",
+        ),
+        Task(
+            name="json",
+            summary="a page to whatever fields the model was trained for",
+            notation="json",
+            parse=_tagged_block,
+            metrics=_FIELDS,
+        ),
+    )
+}
