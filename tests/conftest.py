@@ -3,13 +3,53 @@
 import struct
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageDraw
 
 from unrender import checkpoints
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
 from unrender.tokens import LatexTokenizer
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def errors(self) -> list[str]:
+        return [line for line in self.err.splitlines() if line.startswith("Error: ")]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run the command line in this process, as the shell would."""
+    from unrender.cli import main
+
+    def command(*arguments: object) -> Ran:
+        with pytest.raises(SystemExit) as exit:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ran(int(exit.value.code or 0), captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    """A picture with a black bar."""
+    path = tmp_path / "good.png"
+    image = Image.new("L", (80, 40), 255)
+    ImageDraw.Draw(image).rectangle((10, 10, 59, 24), fill=0)
+    image.save(path)
+    return path
+
 
 TINY_TOKENS = ("a", "b", "c", "x", "y", "1", "2", "+", "=", "{", "}", "^", "_", "\\frac")
 
@@ -51,7 +91,13 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_pdf() -> Callable[..., bytes]:
     """Write small PDFs, each page with one black square."""
 
-    def write(pages: int = 1, width_points: int = 72, height_points: int = 72, first_page_points: int = 0) -> bytes:
+    def write(
+        pages: int = 1,
+        width_points: int = 72,
+        height_points: int = 72,
+        first_page_points: int = 0,
+        encrypt: bytes = b"",
+    ) -> bytes:
         content = b"0 0 0 rg 10 10 20 20 re f"
         kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(pages))
         objects = [b"<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {pages} >>".encode()]
@@ -62,7 +108,7 @@ def make_pdf() -> Callable[..., bytes]:
             box = f"[0 0 {width} {height}]"
             objects.append(f"<< /Type /Page /Parent 2 0 R /MediaBox {box} /Contents {4 + 2 * number} 0 R >>".encode())
             objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content))
-        return _assemble(objects)
+        return _assemble(objects, encrypt)
 
     return write
 
@@ -78,13 +124,15 @@ def make_png_header() -> Callable[[int, int], bytes]:
     return write
 
 
-def _assemble(objects: list[bytes]) -> bytes:
+def _assemble(objects: list[bytes], encrypt: bytes) -> bytes:
     body, offsets = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, start=1):
         offsets.append(len(body))
         body += b"%d 0 obj\n%s\nendobj\n" % (number, content)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(body))
+    protection = b"/Encrypt << %s >> /ID [<00> <00>]" % encrypt if encrypt else b""
+    trailer = b"trailer << /Size %d /Root 1 0 R %s >>\n" % (len(objects) + 1, protection)
+    trailer += b"startxref\n%d\n%%%%EOF\n" % len(body)
     return body + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + trailer
 
 

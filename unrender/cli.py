@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -105,10 +106,11 @@ def read(
         _complain(str(error))
     documents = reader.read_many(inputs, batch=batch, options=options)
     complete = _deliver(zip(inputs, _progress(documents, len(inputs)), strict=True), target) and not errors
-    while watched is not None:
-        inputs = watched.poll()
-        _deliver(zip(inputs, reader.read_many(inputs, batch=batch, options=options), strict=True), target)
-        time.sleep(_POLL_SECONDS)
+    with suppress(KeyboardInterrupt):  # the way to end watching
+        while watched is not None:
+            inputs = watched.poll()
+            _deliver(zip(inputs, reader.read_many(inputs, batch=batch, options=options), strict=True), target)
+            time.sleep(_POLL_SECONDS)
     if not complete:
         raise typer.Exit(1)
 

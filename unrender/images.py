@@ -171,20 +171,26 @@ def _from_array(array: Grey, name: str) -> Image.Image:
 
 
 def _pdf_pages(data: bytes, dpi: int, name: str) -> Pages:
-    import pypdfium2
-
-    with PDFIUM_LOCK:
-        try:
-            document = pypdfium2.PdfDocument(data)
-            count = len(document)
-            document.close()
-        except pypdfium2.PdfiumError as error:
-            if "password" in str(error).lower():
-                raise ImageError(f"{name}: the PDF is encrypted; remove its password first.") from error
-            raise ImageError(f"{name}: the PDF is damaged and cannot be opened.") from error
+    count = _count_pdf_pages(data, name)
     if not count:
         raise ImageError(f"{name}: the PDF has no page.")
     return Pages(name, count, lambda index: _pdf_page(data, index, dpi, f"{name}, page {index + 1}"))
+
+
+def _count_pdf_pages(data: bytes, name: str) -> int:
+    """Ask PDFium itself: the wrapper takes a document without pages for one that failed to open."""
+    from pypdfium2 import raw
+
+    with PDFIUM_LOCK:
+        document = raw.FPDF_LoadMemDocument64(data, len(data), None)
+        if document:
+            count = int(raw.FPDF_GetPageCount(document))
+            raw.FPDF_CloseDocument(document)
+            return count
+        encrypted = raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD
+    if encrypted:
+        raise ImageError(f"{name}: the PDF is encrypted; remove its password first.")
+    raise ImageError(f"{name}: the PDF is damaged and cannot be opened.")
 
 
 def _pdf_page(data: bytes, index: int, dpi: int, name: str) -> Image.Image:
