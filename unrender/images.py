@@ -37,6 +37,7 @@ FORMATS = ("PNG", "JPEG", "GIF", "TIFF", "WEBP", "BMP", "PPM", "JPEG2000", "MPO"
 PDFIUM_LOCK = threading.Lock()  # PDFium serves one thread at a time
 
 _POINTS_PER_INCH = 72
+_KNOWN_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"BM")  # of damaged images
 _PDF_HEADER_REACH = 1024  # bytes within which "%PDF-" must stand
 
 
@@ -119,6 +120,8 @@ def _pillow(data: bytes, name: str) -> Image.Image:
     except Image.DecompressionBombError as error:
         raise ImageError(f"{name}: the image has more than {MAX_PIXELS:,} pixels, the limit; shrink it.") from error
     except Exception as error:  # decoders raise anything on hostile bytes
+        if data.startswith(_KNOWN_STARTS):
+            raise ImageError(f"{name}: the image is damaged or incomplete.") from error
         formats = ", ".join(FORMATS[:6])
         raise ImageError(f"{name}: this is neither a PDF nor an image in a known format ({formats}...).") from error
     _check_size(image.size, name)
