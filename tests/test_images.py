@@ -1,10 +1,13 @@
 """Opening images and PDFs: every mode, every orientation, every way a file can be bad."""
 
+import contextlib
 import io
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from unrender.errors import ImageError
@@ -159,6 +162,25 @@ def test_one_damaged_pdf_page_leaves_the_others_readable(make_pdf):
 def test_bad_bytes_give_one_sentence(data, message):
     with pytest.raises(ImageError, match=message):
         list(open_pages(data))
+
+
+@given(st.sampled_from(["PNG", "JPEG", "GIF", "TIFF", "WEBP", "BMP", "PPM", "TGA"]), st.data())
+@settings(max_examples=150, deadline=None)
+def test_damaged_bytes_raise_nothing_but_our_error(kind, data):
+    content = bytearray(encoded(drawing(), kind))
+    for _ in range(data.draw(st.integers(1, 6))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(1, len(content)))
+    pages = []
+    with contextlib.suppress(ImageError):
+        pages = list(open_pages(bytes(content[:cut])))
+    assert all(page.mode == "RGB" for page in pages)
+
+
+@given(st.binary(max_size=300))
+def test_arbitrary_bytes_raise_our_error(content):
+    with pytest.raises(ImageError):
+        list(open_pages(content))
 
 
 def test_a_decompression_bomb_is_refused_before_it_is_unpacked(make_png_header):

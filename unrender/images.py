@@ -4,7 +4,8 @@ import io
 import os
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias, overload
 
@@ -94,28 +95,36 @@ def _file_bytes(path: Path) -> bytes:
 
 
 def _image_pages(data: bytes, name: str) -> Pages:
-    with _pillow(data, name) as image:
+    with _pillow(data, name) as image, _decoding(name):
         count = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
+    return Pages(name, count, lambda index: _image_page(data, index, name))
 
-    def open_page(index: int) -> Image.Image:
-        with _pillow(data, name) as image:
-            try:
-                image.seek(index)
-                _check_size(image.size, name)
-                image.load()
-            except ImageError:
-                raise
-            except Exception as error:  # decoders raise anything on hostile bytes
-                raise ImageError(f"{name}: the image is damaged or incomplete ({error}).") from error
-            return _upright(image, name)
 
-    return Pages(name, count, open_page)
+def _image_page(data: bytes, index: int, name: str) -> Image.Image:
+    with _pillow(data, name) as image, _decoding(name):
+        image.seek(index)
+        _check_size(image.size, name)
+        image.load()
+        return _upright(image, name)
+
+
+@contextmanager
+def _decoding(name: str) -> Iterator[None]:
+    """Turn whatever a decoder raises on hostile bytes into our error, and hush its warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except ImageError:
+            raise
+        except Exception as error:
+            raise ImageError(f"{name}: the image is damaged or incomplete ({error}).") from error
 
 
 def _pillow(data: bytes, name: str) -> Image.Image:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit follows
+            warnings.simplefilter("ignore")  # our own limit follows
             image = Image.open(io.BytesIO(data), formats=FORMATS)
     except Image.DecompressionBombError as error:
         raise ImageError(f"{name}: the image has more than {MAX_PIXELS:,} pixels, the limit; shrink it.") from error
