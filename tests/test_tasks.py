@@ -1,0 +1,56 @@
+"""Tasks as values."""
+
+import pytest
+
+from unrender import tasks
+from unrender.errors import ConfigError
+
+TAGGED = "<s_total>3.50</s_total><s_menu><s_nm>tea</s_nm><sep/><s_nm>milk</s_nm></s_menu>"
+
+
+def test_every_task_reads_empty_text_without_complaint():
+    for task in tasks.TASKS.values():
+        assert len(task.parse("")) == 1
+
+
+def test_every_metric_calls_equal_texts_perfect():
+    for task in tasks.TASKS.values():
+        text = TAGGED if task.notation == "json" else "one two three four five"
+        perfect = {name: metric([text], [text]).value for name, metric in task.metrics.items()}
+        worst = {name: metric([text], ["<s_x>y</s_x>"]).value for name, metric in task.metrics.items()}
+        assert set(perfect.values()) <= {0.0, 1.0}
+        assert all(perfect[name] != worst[name] for name in perfect), task.name
+
+
+def test_donut_tags_become_fields():
+    [block] = tasks.find("receipt").parse(TAGGED)
+    assert block.fields == {"total": "3.50", "menu": [{"nm": "tea"}, {"nm": "milk"}]}
+    assert block.text == TAGGED
+
+
+def test_a_formula_is_one_block_of_its_kind():
+    [block] = tasks.find("formula").parse(" a + b ")
+    assert (block.kind, block.text) == ("formula", "a + b")
+
+
+def test_the_published_prompts_are_spelled_exactly():
+    prompts = {name: task.prompt for name, task in tasks.TASKS.items() if task.prompt}
+    assert prompts == {
+        "receipt": "<s_cord-v2>",
+        "ticket": "<s_zhtrainticket>",
+        "class": "<s_rvlcdip>",
+        "question": "<s_docvqa><s_question>{question}</s_question><s_answer>",
+    }
+    assert tasks.find("question").tags == ("<s_docvqa>", "<s_question>", "</s_question>", "<s_answer>")
+
+
+def test_a_question_is_asked_in_lower_case():
+    prompt = tasks.find("question").prompt_text("What IS the total?")
+    assert prompt == "<s_docvqa><s_question>what is the total?</s_question><s_answer>"
+
+
+def test_an_unknown_task_suggests_a_near_one():
+    with pytest.raises(ConfigError, match="no task called formla; did you mean formula"):
+        tasks.find("formla")
+    with pytest.raises(ConfigError, match="there are formula, word"):
+        tasks.find("qqq")
