@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unrender.checkpoints.assembly import assemble, resize_bias_table, resize_positions
+from unrender.checkpoints.assembly import assemble, plan, resize_bias_table, resize_positions
 from unrender.checkpoints.files import (
     WEIGHTS,
     Array,
@@ -73,7 +73,7 @@ class Loaded:
         files = WeightFiles(find_safetensors(self.folder))
         if not files.shapes:
             raise ModelError(f"{self.folder} has no {WEIGHTS}; without it the torch engine cannot run")
-        return assemble(files.shapes, files.read, self.config, str(self.folder), published=self.published)
+        return assemble(plan(files.shapes, self.config, str(self.folder), published=self.published), files.read)
 
 
 def load(source: str | Path) -> Loaded:
@@ -98,7 +98,7 @@ def save(
     """Write a model folder; `tokenizer` is a tokenizer.json or its text, `training` the text of train.json."""
     folder = Path(folder)
     arrays = {name: np.asarray(tensor) for name, tensor in weights.items()}
-    checked = assemble(_shapes(arrays), arrays.__getitem__, config, config.name, published=False)
+    checked = assemble(plan(_shapes(arrays), config, config.name, published=False), arrays.__getitem__)
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / WEIGHTS, checked)
     if isinstance(tokenizer, Path):
@@ -116,9 +116,8 @@ def convert(config: ModelConfig, weights: Mapping[str, Array], *, resize: bool =
     With `resize`, position tables of another window or length are interpolated; `side` takes the encoder or the
     decoder alone.
     """
-    return assemble(
-        _shapes(weights), weights.__getitem__, config, config.name, published=True, resize=resize, side=side
-    )
+    recipes = plan(_shapes(weights), config, config.name, published=True, resize=resize, side=side)
+    return assemble(recipes, weights.__getitem__)
 
 
 def _load_own(folder: Path) -> Loaded:
@@ -144,8 +143,8 @@ def _load_published(folder: Path, name: str) -> Loaded:
     if not (kept / CONFIG).is_file():
         weights = _read_all(paths) if paths else read_pickles(pickles)
         config = _named(read_config(folder, _shapes(weights)), name)
-        ours = assemble(_shapes(weights), weights.__getitem__, config, str(folder), published=True)
-        save(kept, config, ours, make_tokenizer(folder))
+        recipes = plan(_shapes(weights), config, str(folder), published=True)
+        save(kept, config, assemble(recipes, weights.__getitem__), make_tokenizer(folder))
     return _load_own(kept)
 
 

@@ -1,6 +1,7 @@
 """From named tensors to the exact set of tensors a model needs: nothing missing, nothing left over, shapes right."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,41 +14,57 @@ from unrender.models.parameters import Shape, state
 
 _SHOWN = 6  # names listed in an error
 _PARTS = {"qkv": 3, "key_value": 2}
+_POSITIONS = "decoder.positions.weight"
 
 
-def assemble(
+@dataclass(frozen=True)
+class Recipe:
+    """How one tensor of ours is made: published tensors joined in order, then fitted to the shape."""
+
+    parts: tuple[str, ...]
+    axis: int
+    shape: Shape
+
+
+def plan(
     shapes: Mapping[str, Shape],
-    read: Callable[[str], Array],
     config: ModelConfig,
     source: str,
     *,
     published: bool,
     resize: bool = False,
     side: str = "",
-) -> Weights:
-    """Read the tensors of a model under our names; a ModelError says what does not fit.
+) -> dict[str, Recipe]:
+    """Say for each tensor of a model which of the tensors with these shapes it is made from.
 
-    With `published`, names and parts are turned into ours. `resize` interpolates position tables made for another
-    size instead of refusing them. `side` ("encoder" or "decoder") takes one half of the model only.
+    With `published`, names and parts are turned into ours. `resize` accepts position tables made for another size.
+    `side` ("encoder" or "decoder") takes one half of the model only. A ModelError names all that does not fit.
     """
     places = match(shapes, config) if published else {name: Part(name) for name in shapes}
-    if side:
-        places = {name: place for name, place in places.items() if place.name.startswith(f"{side}.")}
+    places = {name: place for name, place in places.items() if place.name.startswith(side)}
     wanted = {name: shape for name, shape in state(config).all.items() if name.startswith(side)}
-    groups: dict[str, dict[int, str]] = {}
+    groups: dict[str, dict[int | None, str]] = {}
     for name, place in places.items():
-        groups.setdefault(place.name, {})[place.part or 0] = name
-    whole = {place.name for place in places.values() if place.part is None}
-    missing = [name for name in wanted if name not in groups] + list(_missing_parts(groups, wanted, whole))
-    over = [name for name, place in places.items() if place.name not in wanted]
-    _refuse(missing, over, source)
-    weights: Weights = {}
+        groups.setdefault(place.name, {})[place.part] = name
+    missing = [name for name in wanted if name not in groups] + list(_missing_parts(groups, wanted))
+    _refuse(missing, [name for name, place in places.items() if place.name not in wanted], source)
+    recipes = {}
     for name, shape in wanted.items():
-        tensors = [read(group) for _, group in sorted(groups[name].items())]
-        joined = (
-            tensors[0] if len(tensors) == 1 else np.concatenate(tensors, axis=1 if name.endswith("specials") else 0)
-        )
-        weights[name] = _fit(name, joined, shape, source, resize)
+        parts = tuple(groups[name][part] for part in sorted(groups[name], key=lambda part: part or 0))
+        recipe = Recipe(parts, 1 if name.endswith("specials") else 0, shape)
+        _check_shape(name, recipe, shapes, source, resize)
+        recipes[name] = recipe
+    return recipes
+
+
+def assemble(recipes: Mapping[str, Recipe], read: Callable[[str], Array]) -> Weights:
+    """Read and join the tensors that `plan` has found."""
+    weights: Weights = {}
+    for name, recipe in recipes.items():
+        tensors = [read(part) for part in recipe.parts]
+        joined = tensors[0] if len(tensors) == 1 else np.concatenate(tensors, axis=recipe.axis)
+        floats = joined.astype(np.float32, copy=False) if joined.dtype.kind == "f" else joined
+        weights[name] = floats if floats.shape == recipe.shape else _resized(name, floats, recipe.shape)
     return weights
 
 
@@ -73,26 +90,29 @@ def resize_positions(table: NDArray[np.float32], rows: int) -> NDArray[np.float3
     return np.ascontiguousarray(resized[0].T.numpy())
 
 
-def _missing_parts(
-    groups: Mapping[str, Mapping[int, str]], wanted: Mapping[str, Shape], whole: set[str]
-) -> Iterable[str]:
+def _resized(name: str, array: Array, shape: Shape) -> Array:
+    table = np.asarray(array, dtype=np.float32)
+    if name == _POSITIONS:
+        return resize_positions(table, shape[0])
+    return resize_bias_table(table, (round(shape[0] ** 0.5) + 1) // 2)
+
+
+def _missing_parts(groups: Mapping[str, Mapping[int | None, str]], wanted: Mapping[str, Shape]) -> Iterator[str]:
     for name, parts in groups.items():
-        if name in whole or name not in wanted:
+        if None in parts or name not in wanted:
             continue
-        owner = name.split(".")[-2]
-        count = _PARTS.get(owner) or wanted[name][1]  # special tokens: one part each
+        count = _PARTS.get(name.split(".")[-2]) or wanted[name][1]  # special tokens: one part each
         yield from (f"{name} (part {part + 1} of {count})" for part in range(count) if part not in parts)
 
 
 def _refuse(missing: list[str], over: list[str], source: str) -> None:
-    if not missing and not over:
-        return
     said = []
     if missing:
         said.append(f"missing are {_some(missing)}")
     if over:
         said.append(f"left over are {_some(over)}")
-    raise ModelError(f"{source}: the weights do not fit the config: {'; '.join(said)}")
+    if said:
+        raise ModelError(f"{source}: the weights do not fit the config: {'; '.join(said)}")
 
 
 def _some(names: list[str]) -> str:
@@ -100,17 +120,14 @@ def _some(names: list[str]) -> str:
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
 
 
-def _fit(name: str, array: Array, shape: Shape, source: str, resize: bool) -> Array:
-    if resize and array.shape != shape and array.shape[1:] == shape[1:]:
-        table = np.asarray(array, dtype=np.float32)
-        if name.endswith(".bias_table"):
-            array = resize_bias_table(table, (round(shape[0] ** 0.5) + 1) // 2)
-        elif name == "decoder.positions.weight":
-            array = resize_positions(table, shape[0])
-    if array.shape != shape:
-        raise ModelError(f"{source}: {name} has shape {_shape(array.shape)}, but the config asks for {_shape(shape)}")
-    return array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array
+def _check_shape(name: str, recipe: Recipe, shapes: Mapping[str, Shape], source: str, resize: bool) -> None:
+    found = list(shapes[recipe.parts[0]])
+    if len(recipe.parts) > 1:
+        found[recipe.axis] = sum(shapes[part][recipe.axis] for part in recipe.parts)
+    resizable = resize and (name == _POSITIONS or name.endswith(".bias_table")) and found[1:] == list(recipe.shape[1:])
+    if tuple(found) != recipe.shape and not resizable:
+        raise ModelError(f"{source}: {name} has shape {_shape(found)}, but the config asks for {_shape(recipe.shape)}")
 
 
-def _shape(shape: Shape) -> str:
+def _shape(shape: list[int] | Shape) -> str:
     return " x ".join(map(str, shape)) or "of a single number"
