@@ -141,6 +141,10 @@ def test_the_table_of_models_shows_every_name(run):
     assert all(name in ran.out for name in PRESETS)
 
 
+def test_get_prints_the_folder_of_a_model(run, tiny_folder):
+    assert run("get", tiny_folder).out == f"{tiny_folder}\n"
+
+
 @pytest.mark.parametrize("arguments", [["read"], ["read", "--no-such-option"], ["dance"], ["read", "x", "--beam", "0"]])
 def test_wrong_usage_exits_with_two(run, arguments):
     ran = run(*arguments)

@@ -175,8 +175,10 @@ def export(
 
 @app.command()
 def get(name: Annotated[str, typer.Argument(help="Name of a model, or ORG/NAME of published weights.")]) -> None:
-    """Fetch published weights and keep them as a model folder."""
-    typer.echo(str(_find("unrender.checkpoints", "get", extra="train")(name)))
+    """Fetch a model, convert it if need be, and print its folder."""
+    from unrender.checkpoints import load
+
+    typer.echo(str(load(name).folder))
 
 
 @app.command()
