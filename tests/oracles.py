@@ -11,12 +11,14 @@ _SEED = 5
 IMAGES, STEPS = 6, 20
 
 
-def donut(folder: Path) -> VisionEncoderDecoderModel:
-    """Donut: three merges less, tied scores; rows and columns differ."""
+def donut(folder: Path, *, heads: int = 4) -> VisionEncoderDecoderModel:
+    """Donut: two merges less, tied scores; a size that fits the windows, wider than high."""
     encoder = hf.DonutSwinConfig(
-        image_size=[64, 48], patch_size=4, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4
+        image_size=[64, 96], patch_size=4, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4
     )
-    return _save(folder, hf.DonutSwinModel(encoder, add_pooling_layer=False), _mbart(32, tied=True), start=_START)
+    return _save(
+        folder, hf.DonutSwinModel(encoder, add_pooling_layer=False), _mbart(32, tied=True, heads=heads), start=_START
+    )
 
 
 def nougat(folder: Path) -> VisionEncoderDecoderModel:
@@ -70,10 +72,10 @@ def swimnet(folder: Path) -> VisionEncoderDecoderModel:
     return _save(folder, hf.SwinModel(encoder, add_pooling_layer=False), _trocr(24), start=_END)
 
 
-def _mbart(hidden: int, *, tied: bool) -> PreTrainedModel:
+def _mbart(hidden: int, *, tied: bool, heads: int = 4) -> PreTrainedModel:
     return hf.MBartForCausalLM(
         hf.MBartConfig(
-            vocab_size=60, d_model=hidden, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=64,
+            vocab_size=60, d_model=hidden, decoder_layers=2, decoder_attention_heads=heads, decoder_ffn_dim=64,
             max_position_embeddings=40, is_decoder=True, add_cross_attention=True, scale_embedding=True,
             add_final_layer_norm=True, tie_word_embeddings=tied,
         )

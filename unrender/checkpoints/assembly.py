@@ -130,4 +130,4 @@ def _check_shape(name: str, recipe: Recipe, shapes: Mapping[str, Shape], source:
 
 
 def _shape(shape: list[int] | Shape) -> str:
-    return " x ".join(map(str, shape)) or "of a single number"
+    return " x ".join(map(str, shape)) or "one number"

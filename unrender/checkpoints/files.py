@@ -75,7 +75,7 @@ def write(path: Path, weights: Mapping[str, Array]) -> None:
     except ModuleNotFoundError as error:
         raise MissingExtraError("writing weights needs safetensors: pip install 'unrender[train]'") from error
     partial = path.with_name(path.name + ".partial")
-    save_file({name: np.ascontiguousarray(array) for name, array in weights.items()}, partial)
+    save_file({name: array.copy(order="C") for name, array in weights.items()}, partial)
     partial.replace(path)
 
 
