@@ -75,7 +75,8 @@ def write(path: Path, weights: Mapping[str, Array]) -> None:
     except ModuleNotFoundError as error:
         raise MissingExtraError("writing weights needs safetensors: pip install 'unrender[train]'") from error
     partial = path.with_name(path.name + ".partial")
-    save_file({name: array.copy(order="C") for name, array in weights.items()}, partial)
+    whole = {name: array if array.flags.c_contiguous else array.copy(order="C") for name, array in weights.items()}
+    save_file(whole, partial)
     partial.replace(path)
 
 
