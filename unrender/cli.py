@@ -226,8 +226,12 @@ def _deliver(results: Iterable[tuple["Input", "Document"]], target: "Delivery") 
                 _complain(page.status.reason)
             elif page.status.kind != "complete":
                 _say(f"Note: {name}: {_NOTES[page.status.kind]}")
-        if any(page.status.kind != "failed" for page in document.pages):
-            target.deliver(document, source)
+        try:
+            if any(page.status.kind != "failed" for page in document.pages):
+                target.deliver(document, source)
+        except UnrenderError as error:  # what one result cannot be written as does not concern the next
+            complete = False
+            _complain(f"{document.source}: {error}")
     return complete
 
 

@@ -76,7 +76,7 @@ class Delivery:
             try:
                 draw(images[page.number - 1], page).save(path.with_stem("-".join(parts)))
             except OSError as error:
-                raise UnrenderError(f"{path}: cannot be written ({error}).") from error
+                raise UnrenderError(f"{path} cannot be written ({error}).") from error
 
     def _label(self, source: str, text: str) -> str:
         return f"{source}: {text}" if "\n" not in text else f"{source}:\n{text}\n"
@@ -114,4 +114,4 @@ def _save(path: Path, text: str, *, append: bool) -> None:
         with path.open("a" if append else "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise UnrenderError(f"{path}: cannot be written ({error.strerror}).") from error
+        raise UnrenderError(f"{path} cannot be written ({error.strerror}).") from error
