@@ -68,6 +68,8 @@ def _draw(module: nn.Module, generator: torch.Generator) -> None:
         nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
     elif isinstance(module, nn.Conv2d):
         nn.init.kaiming_normal_(module.weight, mode="fan_out", generator=generator)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
     elif isinstance(module, nn.LayerNorm | nn.BatchNorm2d):
         nn.init.ones_(module.weight)
         nn.init.zeros_(module.bias)
