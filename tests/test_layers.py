@@ -58,8 +58,8 @@ def test_what_lies_in_the_padding_does_not_matter() -> None:
 def test_positions_over_rows_and_columns_are_half_of_each() -> None:
     table = sinusoids_2d(3, 5, 8)
     assert table.shape == (3, 5, 8)
-    assert torch.equal(table[2, :, :4], sinusoids(3, 4)[2].expand(5, 4))
-    assert torch.equal(table[:, 4, 4:], sinusoids(5, 4)[4].expand(3, 4))
+    assert torch.equal(table[2, :, :4], sinusoids(torch.arange(3), 4)[2].expand(5, 4))
+    assert torch.equal(table[:, 4, 4:], sinusoids(torch.arange(5), 4)[4].expand(3, 4))
 
 
 _DECODERS = {

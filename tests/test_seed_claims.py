@@ -23,7 +23,7 @@ def _random(*shape: int, seed: int = 0) -> Tensor:
 
 def test_positions_are_sines_on_even_and_cosines_on_odd_dimensions() -> None:
     """Seed 002, eq. 1, value by value."""
-    table = sinusoids(50, 12)
+    table = sinusoids(torch.arange(50), 12)
     for index in range(50):
         for x in range(6):
             angle = index / 10000 ** (2 * x / 12)
@@ -44,7 +44,7 @@ def test_without_positions_the_order_of_features_does_not_matter() -> None:
 def test_with_positions_the_order_of_features_matters() -> None:
     """Seed 002: the fused feature F = E + I is location-sensitive."""
     decoder = build(config()).decoder
-    tokens, features, positions = torch.tensor([[1, 5, 3, 7]]), _random(1, 20, 16), sinusoids(20, 16)
+    tokens, features, positions = torch.tensor([[1, 5, 3, 7]]), _random(1, 20, 16), sinusoids(torch.arange(20), 16)
     shuffled = features[:, torch.randperm(20, generator=torch.Generator().manual_seed(1))]
     change = decoder(tokens, features + positions) - decoder(tokens, shuffled + positions)
     assert change.abs().max() > 0.01
@@ -229,4 +229,6 @@ def test_the_cnn_adds_flat_positions_to_its_features() -> None:
     with torch.no_grad():
         features, _ = encoder.features(pixels)
         projected = encoder.projection(features.flatten(2).transpose(1, 2))
-        assert torch.allclose(encoder(pixels)[0], projected + sinusoids(projected.shape[1], 16), atol=1e-5)
+        assert torch.allclose(
+            encoder(pixels)[0], projected + sinusoids(torch.arange(projected.shape[1]), 16), atol=1e-5
+        )

@@ -39,22 +39,18 @@ class BlockConfig:
     dropout: float = 0.0
 
 
-def sinusoids(length: int, width: int) -> Tensor:
-    """Return the (length, width) position table: sines on even, cosines on odd dimensions (seed 002, eq. 1)."""
-    index = torch.arange(length, dtype=torch.float32)[:, None]
-    even = torch.arange(0, width, 2, dtype=torch.float32)
-    angle = index / _WAVELENGTH ** (even / width)
-    table = torch.empty(length, width)
-    table[:, 0::2] = angle.sin()
-    table[:, 1::2] = angle.cos()[:, : width // 2]
-    return table
+def sinusoids(index: Tensor, width: int) -> Tensor:
+    """Return position vectors (..., width): sines on even, cosines on odd dimensions (seed 002, eq. 1)."""
+    even = torch.arange(0, width, 2, dtype=torch.float32, device=index.device)
+    angle = index[..., None] / _WAVELENGTH ** (even / width)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[..., :width]
 
 
-def sinusoids_2d(rows: int, columns: int, width: int) -> Tensor:
+def sinusoids_2d(rows: int, columns: int, width: int, device: torch.device | None = None) -> Tensor:
     """Return (rows, columns, width): eq. 1 over rows in the first half, over columns in the second."""
     half = width // 2
-    down = sinusoids(rows, half)[:, None].expand(rows, columns, half)
-    across = sinusoids(columns, width - half)[None].expand(rows, columns, width - half)
+    down = sinusoids(torch.arange(rows, device=device), half)[:, None].expand(rows, columns, half)
+    across = sinusoids(torch.arange(columns, device=device), width - half)[None].expand(rows, columns, width - half)
     return torch.cat([down, across], dim=-1)
 
 

@@ -35,7 +35,7 @@ class CnnEncoder(nn.Module):
         rows, columns = features.shape[2:]
         sequence = self.projection(features.permute(0, 2, 3, 1).flatten(1, 2))
         visible = None if inside is None else inside.flatten(1)
-        sequence = self.dropout(sequence + self._positions(rows, columns, visible).to(sequence))
+        sequence = self.dropout(sequence + self._positions(rows, columns, visible, sequence.device).to(sequence.dtype))
         mask = None if visible is None else visible[:, None, None, :]
         for block in self.blocks:
             sequence = block(sequence, mask)
@@ -55,13 +55,12 @@ class CnnEncoder(nn.Module):
             features = stage(features, None if inside is None else inside[:, None].to(features.dtype))
         return features, inside
 
-    def _positions(self, rows: int, columns: int, visible: Tensor | None) -> Tensor:
+    def _positions(self, rows: int, columns: int, visible: Tensor | None, device: torch.device) -> Tensor:
         if self.config.position_2d:
-            return sinusoids_2d(rows, columns, self.config.hidden).flatten(0, 1)
-        table = sinusoids(rows * columns, self.config.hidden)
+            return sinusoids_2d(rows, columns, self.config.hidden, device).flatten(0, 1)
         if visible is None:
-            return table
-        return table.to(visible.device)[visible.cumsum(1) - visible.long()]  # count image features only
+            return sinusoids(torch.arange(rows * columns, device=device), self.config.hidden)
+        return sinusoids(visible.cumsum(1) - visible.long(), self.config.hidden)  # count image features only
 
 
 class _Stage(nn.Module):

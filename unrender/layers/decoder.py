@@ -58,8 +58,7 @@ class Decoder(nn.Module):
         if self.config.positions == "learned":
             embedded = embedded + self.positions(positions + self.config.position_offset)
         else:
-            table = sinusoids(self.config.max_positions, self.config.hidden)
-            embedded = embedded + table.to(embedded)[positions]
+            embedded = embedded + sinusoids(positions, self.config.hidden).to(embedded.dtype)
         outputs: Tensor = self.dropout(self.embedding_norm(embedded))
         return outputs
 
