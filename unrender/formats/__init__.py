@@ -1,0 +1,60 @@
+"""Notations: how a Document is written down, and how text in a notation becomes a Document."""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+
+from unrender.documents import Document
+from unrender.errors import NotationError
+from unrender.formats.doctags import GRID, parse_doctags, write_doctags
+from unrender.formats.html import write_html
+from unrender.formats.json import parse_donut, parse_json, write_donut, write_json
+from unrender.formats.latex import parse_latex, write_latex
+from unrender.formats.markdown import parse_markdown, write_markdown
+from unrender.formats.mathematics import write_mathml, write_sympy, write_typst
+from unrender.formats.text import parse_text, write_text
+
+_WRITERS: dict[str, Callable[[Document], str]] = {
+    "latex": write_latex,
+    "text": write_text,
+    "markdown": write_markdown,
+    "json": write_json,
+    "donut": write_donut,
+    "doctags": write_doctags,
+    "html": write_html,
+    "mathml": write_mathml,
+    "typst": write_typst,
+    "sympy": write_sympy,
+}
+_PARSERS: dict[str, Callable[[str], Document]] = {
+    "latex": parse_latex,
+    "text": parse_text,
+    "markdown": parse_markdown,
+    "json": parse_json,
+    "donut": parse_donut,
+}
+NOTATIONS = tuple(_WRITERS)
+PARSED_NOTATIONS = (*_PARSERS, "doctags")
+
+
+def check_notation(notation: str) -> str:
+    """Return the name of a notation that can be written; a NotationError suggests a near one otherwise."""
+    if notation not in _WRITERS:
+        near = get_close_matches(notation, NOTATIONS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NOTATIONS)}."
+        raise NotationError(f"There is no notation called {notation}; {hint}")
+    return notation
+
+
+def write(document: Document, notation: str) -> str:
+    """Write a document in a notation; a NotationError says what the notation cannot express."""
+    return _WRITERS[check_notation(notation)](document)
+
+
+def parse(text: str, notation: str, *, width: int = GRID, height: int = GRID) -> Document:
+    """Parse text in a notation; boxes, where the notation has them, are on a page of the given size in pixels."""
+    check_notation(notation)
+    if notation == "doctags":
+        return parse_doctags(text, width=width, height=height)
+    if notation not in _PARSERS:
+        raise NotationError(f"{notation} can be written but not parsed; parsed are {', '.join(PARSED_NOTATIONS)}.")
+    return _PARSERS[notation](text)

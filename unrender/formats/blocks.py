@@ -1,0 +1,31 @@
+"""What several notations share: how blocks are grouped and what a one-page document looks like."""
+
+from unrender.documents import Block, Document, Page
+
+FURNITURE = frozenset({"page_header", "page_footer"})
+LISTS = frozenset({"ordered_list", "unordered_list"})
+ANNOTATED = frozenset({"code", "picture", "chart"})  # their `fields` describe them and are not their content
+
+
+def one_page(*blocks: Block) -> Document:
+    """Return a document of one page of unknown size."""
+    return Document(pages=(Page(number=1, width=0, height=0, blocks=blocks),))
+
+
+def has_fields(block: Block) -> bool:
+    """Whether extracted fields are what the block is about."""
+    return block.fields is not None and block.kind not in ANNOTATED
+
+
+def is_formula(block: Block) -> bool:
+    return block.kind == "formula"
+
+
+def captions(block: Block) -> list[str]:
+    return [child.text for child in block.children if child.kind == "caption" and child.text]
+
+
+def list_items(block: Block) -> list[tuple[str, Block]]:
+    """Return the items of a list with their marks: numbers or dashes."""
+    numbered = block.kind == "ordered_list"
+    return [(f"{place}." if numbered else "-", item) for place, item in enumerate(block.children, start=1)]

@@ -1,0 +1,87 @@
+"""LaTeX: a formula by itself, or the body of a document."""
+
+import re
+
+from unrender.documents import Block, Document
+from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, one_page
+from unrender.formats.fields import as_lines
+from unrender.formats.markdown import expanded
+from unrender.formats.tables import MERGED, grid, spans
+
+_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
+            "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}  # fmt: skip
+_SPECIALS = re.compile("|".join(re.escape(character) for character in _SPECIAL))
+_INLINE_FORMULA = re.compile(r"\\\(.*?\\\)|(?<![\\$])\$[^$\n]+\$", re.DOTALL)
+_SECTIONS = (r"\section*", r"\section*", r"\subsection*", r"\subsubsection*", r"\paragraph*", r"\subparagraph*")
+
+
+def write_latex(document: Document) -> str:
+    """Write formulas as they are, one a line, when there is nothing else; else the body of a LaTeX document."""
+    blocks = expanded(document.blocks)
+    if all(is_formula(block) for block in blocks):
+        return "\n".join(block.text for block in blocks)
+    return "\n\n".join(text for block in blocks if (text := _write(block)))
+
+
+def parse_latex(text: str) -> Document:
+    """Take the text as one formula."""
+    return one_page(Block(kind="formula", text=text.strip()))
+
+
+def _write(block: Block) -> str:
+    if is_formula(block):
+        return f"\\[ {block.text} \\]"
+    if has_fields(block):
+        return _list("itemize", [_escape(line) for line in as_lines(block.fields)])
+    if block.kind in {"heading", "title"}:
+        return f"{_SECTIONS[min(block.level, len(_SECTIONS) - 1)]}{{{_escape(block.text)}}}"
+    if block.kind in LISTS:
+        name = "enumerate" if block.kind == "ordered_list" else "itemize"
+        return _list(name, [_escape(item.text) for _, item in list_items(block)])
+    if block.kind == "table":
+        return _table(block)
+    if block.kind == "code":
+        return f"\\begin{{verbatim}}\n{block.text}\n\\end{{verbatim}}"
+    parts = [_escape(block.text), *(_write(child) for child in block.children)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _list(name: str, items: list[str]) -> str:
+    return "\n".join([f"\\begin{{{name}}}", *(f"\\item {item}" for item in items), f"\\end{{{name}}}"])
+
+
+def _table(table: Block) -> str:
+    width = max((len(row) for row in grid(table)), default=0)
+    lines = [_table_row(row, cells) for row, cells in zip(grid(table), spans(table), strict=True)]
+    body = "\n".join([f"\\begin{{tabular}}{{{'l' * width}}}", *lines, r"\end{tabular}"])
+    titles = [f"\\caption*{{{_escape(caption)}}}" for caption in captions(table)]
+    return "\n".join([r"\begin{table}", *titles, body, r"\end{table}"]) if titles else body
+
+
+def _table_row(row: list[Block], cells: list[tuple[Block, int, int]]) -> str:
+    """Write one row; a cell that covers rows is written once, those below it stay empty."""
+    remaining = iter(cells)
+    parts, place = [], 0
+    while place < len(row):
+        if row[place].kind in MERGED:
+            parts.append("")
+            place += 1
+            continue
+        cell, _, columns = next(remaining)
+        text = _escape(cell.text)
+        parts.append(text if columns == 1 else f"\\multicolumn{{{columns}}}{{l}}{{{text}}}")
+        place += columns
+    return " & ".join(parts) + r" \\"
+
+
+def _escape(text: str) -> str:
+    """Escape LaTeX's own characters, except in formulas between \\( \\) or dollar signs."""
+    parts, position = [], 0
+    for match in _INLINE_FORMULA.finditer(text):
+        parts += [_escape_plain(text[position : match.start()]), match[0]]
+        position = match.end()
+    return "".join([*parts, _escape_plain(text[position:])])
+
+
+def _escape_plain(text: str) -> str:
+    return _SPECIALS.sub(lambda match: _SPECIAL[match[0]], text)

@@ -1,0 +1,50 @@
+"""Plain text: paragraphs between blank lines, formulas in Unicode, tables with tabs, fields as `key: value`."""
+
+import re
+
+from unrender.documents import Block, Document
+from unrender.errors import NotationError
+from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, one_page
+from unrender.formats.fields import as_lines
+from unrender.formats.linear import formula_to_text
+from unrender.formats.markdown import expanded
+from unrender.formats.tables import MERGED, grid
+
+
+def write_text(document: Document) -> str:
+    """Write plain text.
+
+    In a document that is all formulas, one that has no plain form is a NotationError; among other blocks it stays
+    as LaTeX.
+    """
+    blocks = expanded(document.blocks)
+    alone = all(is_formula(block) for block in blocks)
+    return "\n\n".join(text for block in blocks if (text := _write(block, strict=alone)))
+
+
+def parse_text(text: str) -> Document:
+    """Make a block of text of each paragraph."""
+    paragraphs = [part.strip() for part in re.split(r"\n[^\S\n]*\n", text)]
+    return one_page(*(Block(kind="text", text=part) for part in paragraphs if part))
+
+
+def _write(block: Block, *, strict: bool) -> str:
+    if is_formula(block):
+        return _formula(block.text, strict=strict)
+    if has_fields(block):
+        return "\n".join(as_lines(block.fields))
+    if block.kind == "table":
+        rows = ["\t".join("" if cell.kind in MERGED else cell.text for cell in row) for row in grid(block)]
+        return "\n".join([*captions(block), *rows])
+    if block.kind in LISTS:
+        return "\n".join(f"{mark} {_write(item, strict=strict)}" for mark, item in list_items(block))
+    return "\n".join(part for part in (block.text, *(_write(child, strict=strict) for child in block.children)) if part)
+
+
+def _formula(latex: str, *, strict: bool) -> str:
+    try:
+        return formula_to_text(latex)
+    except NotationError:
+        if strict:
+            raise
+        return latex
