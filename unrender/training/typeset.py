@@ -24,14 +24,13 @@ Gray = NDArray[np.uint8]
 
 FONTS = {
     "computer-modern": "",
-    "latin-modern": r"\usepackage{lmodern}",
     "times": r"\usepackage{mathptmx}",
     "palatino": r"\usepackage{mathpazo}",
     "euler": r"\usepackage{eulervm}",
     "charter": r"\usepackage[charter]{mathdesign}",
     "fourier": r"\usepackage{fourier}",
 }
-_SYMBOLS = {"charter", "fourier"}  # these bring their own AMS symbols
+_SYMBOLS = {"charter"}  # brings its own AMS symbols
 _HALVING = 2  # pages are drawn at twice the resolution and reduced, as the Im2Latex pictures were
 _SECONDS_PER_RUN = 20
 _WHITE = 250
@@ -105,6 +104,9 @@ def _run_latex(formulas: Sequence[str], style: Style, folder: Path) -> set[int] 
         log = (folder / "formulas.log").read_text(errors="replace")
     except (subprocess.TimeoutExpired, FileNotFoundError):
         return None
+    missing = re.search(r"File `([^']+)' not found", log)
+    if missing is not None:
+        raise MissingExtraError(f"TeX has no {missing[1]}, which the font {style.font} needs; install texlive-fonts-extra")
     ended = len(re.findall(r"^! Preview: Snippet \d+ ended", log, flags=re.MULTILINE))
     if ended != len(formulas):
         return None

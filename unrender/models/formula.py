@@ -1,0 +1,58 @@
+"""The formula reader that ships: a residual CNN with transformer layers, and a small decoder over LaTeX tokens.
+
+| the words of seed 004 | here |
+|---|---|
+| encoder that keeps where symbols stand | `CnnConfig`: stride 8 both ways, aspect kept, positions over rows and columns |
+| decoder | `DecoderConfig`: pre-norm, tied scores, one token a LaTeX "word" |
+| beam search of 4 | `Generation.beams` |
+"""
+
+from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
+
+MAX_HEIGHT, MAX_WIDTH = 256, 1024
+_MAX_TOKENS = 256
+
+
+def formula(vocabulary: int) -> ModelConfig:
+    """Return the configuration for a vocabulary whose first ids are pad, start, end, unknown."""
+    return ModelConfig(
+        name="formula",
+        seed="004",
+        task="formula",
+        image=ImagePrep(
+            height=MAX_HEIGHT,
+            width=MAX_WIDTH,
+            fit="free",
+            channels=1,
+            mean=(1.0,),
+            std=(-0.3,),
+            resample="lanczos",
+            crop_margin=True,
+            pad_value=1.0,
+            multiple=16,
+        ),
+        encoder=CnnConfig(
+            widths=(32, 64, 128),
+            blocks=(1, 2, 3),
+            strides=((2, 2), (2, 2), (2, 2)),
+            hidden=256,
+            layers=2,
+            heads=8,
+            feed_forward=512,
+        ),
+        decoder=DecoderConfig(
+            vocabulary=vocabulary,
+            hidden=256,
+            layers=3,
+            heads=8,
+            feed_forward=1024,
+            max_positions=_MAX_TOKENS,
+            position_offset=0,
+            positions="sinusoidal",
+            activation="relu",
+            embedding_norm=False,
+            memory_width=256,
+        ),
+        generation=Generation(start=(1,), end=2, pad=0, max_tokens=_MAX_TOKENS, beams=4),
+        vocabulary="latex",
+    )

@@ -1,0 +1,130 @@
+"""What happens to a training picture and its label: Nougat's distortions (seed 001, 3.2), scale, margins, token noise.
+
+Every function takes its random generator; the same generator state gives the same result.
+"""
+
+import os
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # the library asks the network for its version otherwise
+
+import albumentations as A  # noqa: E402, N812
+import cv2  # noqa: E402
+
+Gray = NDArray[np.uint8]
+_PAPER = 255
+_KERNEL = 2  # side of the erosion and dilation element
+
+
+@dataclass(frozen=True, kw_only=True)
+class Augmentation:
+    """How strongly pictures are varied; probabilities of 0 leave them as they are."""
+
+    nougat: bool = True  # the eight distortions with their published probabilities
+    scale: float = 0.5  # share of pictures whose size changes
+    smallest: float = 0.7
+    largest: float = 1.4
+    darken: float = 0.5  # share of pictures whose strokes become darker or lighter
+    margin: int = 8  # up to so many pixels of paper on each side
+    invert: float = 0.0  # share of pictures turned light on dark
+
+
+def augment(gray: Gray, settings: Augmentation, rng: np.random.Generator) -> Gray:
+    """Vary one picture (dark ink on white)."""
+    if rng.random() < settings.scale:
+        gray = _rescaled(gray, float(rng.uniform(settings.smallest, settings.largest)))
+    if rng.random() < settings.darken:
+        gray = _toned(gray, float(rng.uniform(0.6, 2.2)))
+    top, bottom, left, right = (int(side) for side in rng.integers(1, settings.margin + 1, 4))
+    gray = np.pad(gray, ((top, bottom), (left, right)), constant_values=_PAPER)
+    if settings.nougat:
+        gray = _nougat(gray, int(rng.integers(2**31)))
+    return 255 - gray if rng.random() < settings.invert else gray
+
+
+def perturb_tokens(
+    tokens: NDArray[np.int64], vocabulary: int, rng: np.random.Generator, *, first: int, rate: float = 0.1
+) -> NDArray[np.int64]:
+    """Replace tokens of the decoder input by random ones (seed 001, 3.2): another one with probability `rate`.
+
+    Ids below `first` (the special tokens) are never put in, and the first position is never replaced.
+    """
+    noisy = tokens.copy()
+    while len(noisy) > 2 and rng.random() < rate:
+        noisy[int(rng.integers(1, len(noisy)))] = int(rng.integers(first, vocabulary))
+    return noisy
+
+
+def replace_share(
+    tokens: NDArray[np.int64], vocabulary: int, rng: np.random.Generator, *, first: int, share: float
+) -> NDArray[np.int64]:
+    """Replace each token but the first with probability `share`: a stronger noise against leaning on the past."""
+    noise = rng.random(len(tokens)) < share
+    noise[:1] = False
+    return np.where(noise, rng.integers(first, vocabulary, len(tokens)), tokens)
+
+
+def _rescaled(gray: Gray, factor: float) -> Gray:
+    height, width = gray.shape
+    size = (max(4, round(width * factor)), max(4, round(height * factor)))
+    method = cv2.INTER_AREA if factor < 1 else cv2.INTER_CUBIC
+    return np.asarray(cv2.resize(gray, size, interpolation=method), dtype=np.uint8)
+
+
+def _toned(gray: Gray, gamma: float) -> Gray:
+    return _tones(round(gamma, 1))[gray]
+
+
+@cache
+def _tones(gamma: float) -> Gray:
+    return np.clip(255 * (np.arange(256) / 255) ** gamma, 0, 255).astype(np.uint8)
+
+
+def _nougat(gray: Gray, seed: int) -> Gray:
+    pipeline = _nougat_pipeline()
+    pipeline.set_random_seed(seed)
+    return np.asarray(pipeline(image=gray)["image"], dtype=np.uint8)
+
+
+@cache
+def _nougat_pipeline() -> A.Compose:
+    """Build the distortions in their published order and with their published probabilities."""
+    element = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (_KERNEL, _KERNEL))
+
+    def bitmap(image: Gray, **_: object) -> Gray:
+        return np.where(image < 200, 0, image).astype(np.uint8)
+
+    def erode(image: Gray, **_: object) -> Gray:
+        return np.asarray(cv2.erode(image, element, iterations=1), dtype=np.uint8)
+
+    def dilate(image: Gray, **_: object) -> Gray:
+        return np.asarray(cv2.dilate(image, element, iterations=1), dtype=np.uint8)
+
+    return A.Compose(
+        [
+            A.Lambda(image=bitmap, p=0.05),
+            A.OneOf([A.Lambda(image=erode, p=1), A.Lambda(image=dilate, p=1)], p=0.02),
+            A.Affine(shear={"x": (0, 3), "y": (-3, 0)}, fill=_PAPER, p=0.03),
+            A.ShiftScaleRotate(
+                shift_limit_x=(0, 0.04), shift_limit_y=(0, 0.03), scale_limit=(-0.15, 0.03), rotate_limit=2,
+                interpolation=cv2.INTER_CUBIC, border_mode=cv2.BORDER_CONSTANT, fill=_PAPER, p=0.03,
+            ),
+            A.GridDistortion(distort_limit=0.05, interpolation=cv2.INTER_CUBIC, fill=_PAPER,
+                             border_mode=cv2.BORDER_CONSTANT, p=0.04),
+            A.Sequential(
+                [
+                    A.Affine(translate_px=(0, 5), fill=_PAPER, p=1),
+                    A.ElasticTransform(alpha=50, sigma=12, border_mode=cv2.BORDER_CONSTANT, fill=_PAPER, p=1),
+                ],
+                p=0.04,
+            ),
+            A.RandomBrightnessContrast(brightness_limit=0.1, contrast_limit=0.1, brightness_by_max=True, p=0.03),
+            A.ImageCompression(quality_range=(95, 95), p=0.07),
+            A.GaussNoise(std_range=(0.01, 20**0.5 / 255), p=0.08),
+            A.GaussianBlur(blur_limit=(3, 3), p=0.03),
+        ]
+    )  # fmt: skip

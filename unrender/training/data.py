@@ -1,0 +1,94 @@
+"""Training pictures and labels as flat arrays on disk, with an index of sizes and lengths.
+
+A cache folder holds pixels.u8 (gray pictures end to end), tokens.i2 (label ids end to end), index.npy (where each
+sample lies) and vocabulary.json (what the ids mean). It is written once and read through memory maps, so any number
+of samples costs no memory.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrender.errors import DataError
+
+Gray = NDArray[np.uint8]
+_INDEX = np.dtype([("pixel", "i8"), ("height", "i4"), ("width", "i4"), ("token", "i8"), ("length", "i4"), ("group", "i4")])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One picture and its label; `group` keeps together what must not be split (a paper, a writer)."""
+
+    gray: Gray
+    tokens: tuple[int, ...]
+    group: int = 0
+
+
+class CacheWriter:
+    """Write samples one after the other; `close` makes the cache readable."""
+
+    def __init__(self, folder: Path, vocabulary: Sequence[str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._vocabulary = list(vocabulary)
+        self._pixels = (folder / "pixels.u8").open("wb")
+        self._tokens = (folder / "tokens.i2").open("wb")
+        self._rows: list[tuple[int, int, int, int, int, int]] = []
+        self._pixel, self._token = 0, 0
+
+    def add(self, sample: Sample) -> None:
+        height, width = sample.gray.shape
+        self._rows.append((self._pixel, height, width, self._token, len(sample.tokens), sample.group))
+        self._pixels.write(sample.gray.tobytes())
+        self._tokens.write(np.asarray(sample.tokens, dtype="<i2").tobytes())
+        self._pixel += height * width
+        self._token += len(sample.tokens)
+
+    def close(self) -> None:
+        self._pixels.close()
+        self._tokens.close()
+        (self._folder / "vocabulary.json").write_text(json.dumps(self._vocabulary))
+        np.save(self._folder / "index.npy", np.array(self._rows, dtype=_INDEX))
+
+
+class Cache:
+    """Read what `CacheWriter` wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self.index = np.load(folder / "index.npy")
+            self.vocabulary: list[str] = json.loads((folder / "vocabulary.json").read_text())
+            self._pixels = np.memmap(folder / "pixels.u8", dtype=np.uint8, mode="r")
+            self._tokens = np.memmap(folder / "tokens.i2", dtype="<i2", mode="r")
+        except (OSError, ValueError) as error:
+            raise DataError(f"{folder} is not a prepared dataset: {error}; make it with `unrender data`") from error
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def gray(self, number: int) -> Gray:
+        row = self.index[number]
+        height, width = int(row["height"]), int(row["width"])
+        start = int(row["pixel"])
+        return np.asarray(self._pixels[start : start + height * width]).reshape(height, width)
+
+    def tokens(self, number: int) -> NDArray[np.int64]:
+        row = self.index[number]
+        start = int(row["token"])
+        return np.asarray(self._tokens[start : start + int(row["length"])], dtype=np.int64)
+
+    def text(self, number: int) -> str:
+        return " ".join(self.vocabulary[token] for token in self.tokens(number))
+
+
+def write_cache(folder: Path, vocabulary: Sequence[str], samples: Iterable[Sample]) -> int:
+    """Write all samples; return how many there were."""
+    writer = CacheWriter(folder, vocabulary)
+    for sample in samples:
+        writer.add(sample)
+    writer.close()
+    return len(writer._rows)
