@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import tokenizers
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unrender.errors import ModelError
@@ -57,6 +57,7 @@ def test_an_id_outside_the_vocabulary_is_refused():
         LatexTokenizer(["x"]).piece(9)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="abc \n", max_size=20))
 def test_characters_round_trip(text: str):
     tokenizer = CharacterTokenizer("abc \n")
