@@ -3,6 +3,7 @@
 # ruff: noqa: RUF001 - characters that look alike are meant
 
 import re
+import unicodedata
 
 from unrender.formats.math import (
     Accented,
@@ -36,7 +37,7 @@ _ONE_THING = Letter | Number | Word | Fenced | Accented
 
 def formula_to_text(text: str) -> str:
     """Write a LaTeX formula as plain text."""
-    return _row(read_formula(text))
+    return unicodedata.normalize("NFC", _row(read_formula(text)))
 
 
 def _row(row: Row | None) -> str:

@@ -26,7 +26,7 @@ from unrender.formats.math import (
     Word,
     read_formula,
 )
-from unrender.formats.sympy_names import FUNCTIONS, Names, cannot, is_d, name_of, split_power
+from unrender.formats.sympy_names import FUNCTIONS, Names, bare, cannot, grouped, is_atom, is_d, name_of, split_power
 
 _RELATIONS = {"=": "Eq", "≠": "Ne", "<": "Lt", ">": "Gt", "≤": "Le", "≥": "Ge", "⩽": "Le", "⩾": "Ge"}
 _INVERSES = {"sin": "asin", "cos": "acos", "tan": "atan", "sinh": "asinh", "cosh": "acosh", "tanh": "atanh"}
@@ -64,12 +64,12 @@ class _Parser:
         return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
     def arguments(self) -> list[str]:
-        return [_bare(argument) for argument in self._list(self._sum)]
+        return [bare(argument) for argument in self._list(self._sum)]
 
     def expression(self) -> str:
         result = self._sum()
         self._finish()
-        return _bare(result)
+        return bare(result)
 
     def _list(self, parse: Callable[[], str]) -> list[str]:
         parts = [parse()]
@@ -83,10 +83,10 @@ class _Parser:
             raise cannot(self._items[self._place])
 
     def _relation(self) -> str:
-        sides, relations = [_bare(self._sum())], list[str]()
+        sides, relations = [bare(self._sum())], list[str]()
         while sign := self._take_sign("".join(_RELATIONS)):
             relations.append(self._names.use(_RELATIONS[sign]))
-            sides.append(_bare(self._sum()))
+            sides.append(bare(self._sum()))
         pairs = [f"{name}({sides[place]}, {sides[place + 1]})" for place, name in enumerate(relations)]
         if not pairs:
             return sides[0]
@@ -326,8 +326,8 @@ class _Parser:
                 _Parser(numerator.items[1:], self._names).expression() if len(numerator.items) > 1 else self._factor()
             )
             return f"{self._names.use('Derivative')}({body}, {self._names.symbol(name_of(denominator.items[1]))})"
-        quotient = self._quotient(_grouped(self._inner(numerator)), _grouped(self._inner(denominator)))
-        return quotient if _is_atom(quotient) else f"({quotient})"
+        quotient = self._quotient(grouped(self._inner(numerator)), grouped(self._inner(denominator)))
+        return quotient if is_atom(quotient) else f"({quotient})"
 
     def _quotient(self, dividend: str, divisor: str) -> str:
         """Divide exactly: Python's own / would turn two whole numbers into a float."""
@@ -336,7 +336,7 @@ class _Parser:
         return f"{self._exact(dividend)}/{divisor}"
 
     def _power(self, base: str, power: Row) -> str:
-        return f"{self._exact(base)}**{_grouped(self._inner(power))}"
+        return f"{self._exact(base)}**{grouped(self._inner(power))}"
 
     def _exact(self, number: str) -> str:
         has_letters = any(character.isalpha() for character in number)
@@ -360,29 +360,3 @@ class _Parser:
             self._place += 1
             return item.character
         return ""
-
-
-def _closing_of_first_bracket(text: str) -> int:
-    depth = 0
-    for place, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0 and character == ")":
-            return place
-    return -1
-
-
-def _is_atom(text: str) -> bool:
-    """Whether a piece of source is one name, number, call or bracket."""
-    name, bracket, _ = text.partition("(")
-    return (not name or name.isidentifier() or name.isdigit()) and (
-        not bracket or _closing_of_first_bracket(text) == len(text) - 1
-    )
-
-
-def _grouped(text: str) -> str:
-    return text if _is_atom(text) else f"({text})"
-
-
-def _bare(text: str) -> str:
-    """Take away brackets around the whole."""
-    return text[1:-1] if text.startswith("(") and _is_atom(text) else text

@@ -82,3 +82,29 @@ def cannot(item: Math) -> NotationError:
     if isinstance(item, Scripted):
         what = "a script on what is no name or number"
     return NotationError(f"SymPy cannot express {what} in this place.")
+
+
+def _closing_of_first_bracket(text: str) -> int:
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == ")":
+            return place
+    return -1
+
+
+def is_atom(text: str) -> bool:
+    """Whether a piece of source is one name, number, call or bracket."""
+    name, bracket, _ = text.partition("(")
+    return (not name or name.isidentifier() or name.isdigit()) and (
+        not bracket or _closing_of_first_bracket(text) == len(text) - 1
+    )
+
+
+def grouped(text: str) -> str:
+    return text if is_atom(text) else f"({text})"
+
+
+def bare(text: str) -> str:
+    """Take away brackets around the whole."""
+    return text[1:-1] if text.startswith("(") and is_atom(text) else text
