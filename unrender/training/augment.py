@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # the library asks the network for its version otherwise
 
@@ -44,6 +45,11 @@ def augment(gray: Gray, settings: Augmentation, rng: np.random.Generator) -> Gra
     if settings.nougat:
         gray = _nougat(gray, int(rng.integers(2**31)))
     return 255 - gray if rng.random() < settings.invert else gray
+
+
+def distort(image: Image.Image, rng: np.random.Generator) -> Image.Image:
+    """Apply Nougat's distortions to a page or picture of any colour mode."""
+    return Image.fromarray(_nougat(np.asarray(image), int(rng.integers(2**31))))
 
 
 def perturb_tokens(

@@ -4,20 +4,21 @@ A block of batches is a pure function of the recipe's seed and the block's numbe
 where it was by remembering two numbers.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unrender.errors import DataError
+from unrender.models.config import ModelConfig
 from unrender.training.augment import Augmentation, augment, perturb_tokens, replace_share
 from unrender.training.data import Cache
 
 Ids = NDArray[np.int64]
 _BATCHES_PER_BLOCK = 32
-_FIRST_TOKEN = 4  # below are the special tokens
-_MULTIPLE = 16  # sizes are padded to a multiple of this
+_LIKE_HEIGHT = 16  # pictures whose heights differ by less go together
+IGNORED = -100  # a target that does not count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +35,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Batch:
-    """Pixels (B, 1, H, W) with ink positive and paper 0, decoder inputs and targets (B, T), targets padded with -1."""
+    """Pixels (B, C, H, W), decoder inputs and targets (B, T); `whole` counts the samples of all processes."""
 
     pixels: NDArray[np.float32]
     inputs: Ids
     targets: Ids
     name: str
+    whole: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +49,26 @@ class Framing:
     """The ids and pixel scale a model expects."""
 
     vocabulary: int
-    start: int
+    start: tuple[int, ...]
     end: int
     pad: int
-    mean: float
-    std: float
+    mean: float = 0.0
+    std: float = 1.0
+    multiple: int = 1  # heights and widths are padded to a multiple of this
+    first: int = 4  # ids below are special tokens
+
+    @classmethod
+    def of(cls, config: ModelConfig) -> "Framing":
+        """Take the framing from a model's configuration."""
+        return cls(
+            vocabulary=config.decoder.vocabulary,
+            start=config.generation.start,
+            end=config.generation.end,
+            pad=config.generation.pad,
+            mean=config.image.mean[0],
+            std=config.image.std[0],
+            multiple=config.image.multiple,
+        )
 
 
 class BatchStream:
@@ -82,13 +99,20 @@ class BatchStream:
         """Return the stage in force after `seen` samples."""
         return next((stage for stage in self._stages if seen < stage.samples), self._stages[-1])
 
+    @property
+    def epoch_samples(self) -> int:
+        return sum(len(cache) for cache in self._caches.values())
+
+    def rate(self, seen: int) -> float:
+        return self.stage(seen).learning_rate
+
     def block(self, number: int, seen: int) -> list[list[tuple[str, int]]]:
         """Draw the samples of one block and sort them into batches of like size."""
         stage = self.stage(seen)
         rng = np.random.default_rng([self._seed, number])
         drawn = self._draw(stage, rng)
         sizes = np.array([self._size(name, index) for name, index in drawn])
-        order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0] // _MULTIPLE))
+        order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0] // _LIKE_HEIGHT))
         batches: list[list[tuple[str, int]]] = []
         current: list[tuple[str, int]] = []
         largest = np.zeros(3, dtype=np.int64)
@@ -103,31 +127,24 @@ class BatchStream:
         batches.append(current)
         return [batches[place] for place in rng.permutation(len(batches))]
 
-    def batches(self, number: int, place: int, seen: int) -> Iterator[Batch]:
-        """Yield the batches of block `number` from `place` on."""
+    def batches(self, number: int, place: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
+        """Yield this part of each batch of block `number`, from the batch `place` on."""
         for index, members in enumerate(self.block(number, seen)):
             if index >= place:
-                yield self.assemble(members, np.random.default_rng([self._seed, number, index]))
+                samples = [self._sample(*member, [number, index, row]) for row, member in enumerate(members)]
+                batch = assemble(samples[part::parts] or samples[:1], self._framing, self._padding())
+                yield replace(batch, name=f"{members[0][0]} {members[0][1]}", whole=len(members))
 
-    def assemble(self, members: list[tuple[str, int]], rng: np.random.Generator) -> Batch:
-        """Augment, frame and pad the pictures and labels of one batch."""
-        framing = self._framing
-        pictures = [augment(self._caches[name].gray(index), self._augmentation, rng) for name, index in members]
-        labels = [self._caches[name].tokens(index) for name, index in members]
-        height, width = (-(-max(p.shape[axis] for p in pictures) // _MULTIPLE) * _MULTIPLE for axis in (0, 1))
-        length = max(len(label) for label in labels) + 1
-        pixels = np.zeros((len(members), 1, height, width), dtype=np.float32)
-        inputs = np.full((len(members), length), framing.pad, dtype=np.int64)
-        targets = np.full((len(members), length), -1, dtype=np.int64)
-        for row, (picture, label) in enumerate(zip(pictures, labels, strict=True)):
-            pixels[row, 0, : picture.shape[0], : picture.shape[1]] = (picture / np.float32(255) - framing.mean) / framing.std
-            noisy = np.concatenate([[framing.start], label])
-            noisy = perturb_tokens(noisy, framing.vocabulary, rng, first=_FIRST_TOKEN)
-            noisy = replace_share(noisy, framing.vocabulary, rng, first=_FIRST_TOKEN, share=self._token_noise)
-            inputs[row, : len(label) + 1] = noisy
-            targets[row, : len(label)] = label
-            targets[row, len(label)] = framing.end
-        return Batch(pixels, inputs, targets, f"{members[0][0]} {members[0][1]}")
+    def _sample(self, name: str, index: int, place: list[int]) -> tuple[NDArray[np.float32], Ids, Ids]:
+        """Augment and frame one picture and its label; the same place gives the same result."""
+        framing, rng = self._framing, np.random.default_rng([self._seed, *place])
+        picture = augment(self._caches[name].gray(index), self._augmentation, rng)
+        pixels = ((picture / np.float32(255) - framing.mean) / framing.std)[None]
+        label = self._caches[name].tokens(index)
+        return pixels, *frame(label, framing, rng, self._token_noise)
+
+    def _padding(self) -> float:
+        return (1.0 - self._framing.mean) / self._framing.std
 
     def _draw(self, stage: Stage, rng: np.random.Generator) -> list[tuple[str, int]]:
         total = stage.batch * _BATCHES_PER_BLOCK
@@ -145,3 +162,31 @@ class BatchStream:
     def _size(self, name: str, index: int) -> tuple[int, int, int]:
         row = self._caches[name].index[index]
         return int(row["height"]), int(row["width"]), int(row["length"])
+
+
+def frame(label: Ids, framing: Framing, rng: np.random.Generator, noise: float) -> tuple[Ids, Ids]:
+    """Return the decoder's input, with some noise in it, and what it should answer."""
+    inputs = np.concatenate([framing.start, label]).astype(np.int64)
+    if noise:
+        inputs = perturb_tokens(inputs, framing.vocabulary, rng, first=framing.first)
+        inputs = replace_share(inputs, framing.vocabulary, rng, first=framing.first, share=noise)
+    skipped = np.full(len(framing.start) - 1, IGNORED)
+    return inputs, np.concatenate([skipped, label, [framing.end]]).astype(np.int64)
+
+
+def assemble(
+    samples: Sequence[tuple[NDArray[np.float32], Ids, Ids]], framing: Framing, padding: float
+) -> Batch:
+    """Pad pictures and labels to one size."""
+    height, width = (
+        -(-max(pixels.shape[axis] for pixels, _, _ in samples) // framing.multiple) * framing.multiple for axis in (1, 2)
+    )
+    length = max(len(inputs) for _, inputs, _ in samples)
+    pixels = np.full((len(samples), samples[0][0].shape[0], height, width), padding, dtype=np.float32)
+    inputs = np.full((len(samples), length), framing.pad, dtype=np.int64)
+    targets = np.full((len(samples), length), IGNORED, dtype=np.int64)
+    for row, (picture, given, wanted) in enumerate(samples):
+        pixels[row, :, : picture.shape[1], : picture.shape[2]] = picture
+        inputs[row, : len(given)] = given
+        targets[row, : len(wanted)] = wanted
+    return Batch(pixels, inputs, targets, "", len(samples))

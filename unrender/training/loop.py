@@ -1,4 +1,8 @@
-"""The training loop: updates, weight averages, checkpoints that resume exactly, a log that a person can read."""
+"""The training loop: updates, weight averages, checkpoints that resume exactly, a log that a person can read.
+
+Under `torchrun` every process takes its part of each batch and the gradients are averaged, so that any number of
+processes makes the same updates (networks with batch norm excepted: each process norms its own part).
+"""
 
 import json
 import math
@@ -6,17 +10,24 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
 
 from unrender.errors import DataError
 from unrender.layers.seq2seq import VisionText
-from unrender.training.batches import Batch, BatchStream
+from unrender.training import distributed
+from unrender.training.batches import IGNORED, Batch
 from unrender.training.schedule import Schedule
 
 _KEPT_LOSSES = 100  # the logged loss is the mean of so many batches
+_SEED_STRIDE = 1_000_003
+
+Validate = Callable[[], dict[str, float]]  # metrics by name; "score" is the one to make small
+LAST, BEST, METRICS = "last.pt", "best.pt", "metrics.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,14 +35,15 @@ class Recipe:
     """How a model is trained: everything but the data and the model itself."""
 
     schedule: Schedule
-    samples: int  # stop after so many
+    optimiser: Literal["adam", "adamw"] = "adamw"
     weight_decay: float = 0.01
-    betas: tuple[float, float] = (0.9, 0.98)
-    clip: float = 1.0
-    accumulate: int = 1
-    smoothing: float = 0.05
-    average: float = 0.999  # of the moving average of the weights; 0: none
-    token_noise: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    clip: float = 1.0  # of the gradient's norm
+    accumulate: int = 1  # batches to an update
+    smoothing: float = 0.0  # of the labels
+    average: float = 0.0  # of the moving average of the weights; 0: none
+    samples: int = 0  # stop after so many; 0: after `epochs`
+    epochs: float = 0.0
     seed: int = 0
     threads: int = 2
     checkpoint_seconds: float = 180
@@ -43,109 +55,168 @@ class Progress:
     """Where a run is; all of it is in the checkpoint."""
 
     update: int = 0
+    batch: int = 0  # batches seen, several to an update
     seen: int = 0
     block: int = 0
     place: int = 0
+    block_seen: int = 0  # samples seen when the block began: it decides the curriculum's stage
     seconds: float = 0.0
     best: float = math.inf
 
 
-class Trainer:
-    """One run in one folder: last.pt (to resume), best.pt, metrics.jsonl."""
+class Stream(Protocol):
+    """Endless batches; the same numbers give the same batches."""
 
-    def __init__(self, module: VisionText, stream: BatchStream, recipe: Recipe, folder: Path) -> None:
+    @property
+    def epoch_samples(self) -> int:
+        """How many samples one epoch has."""
+        ...
+
+    def batches(self, number: int, place: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
+        """Yield this part of each batch of block `number`, from the batch `place` on."""
+        ...
+
+    def rate(self, seen: int) -> float:
+        """Return the curriculum's factor for the learning rate."""
+        ...
+
+
+class Objective(nn.Module):
+    """Cross-entropy of the next token, summed over a batch."""
+
+    def __init__(self, module: VisionText, smoothing: float) -> None:
+        super().__init__()
+        self.module = module
+        self.smoothing = smoothing
+
+    def forward(self, pixels: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
+        memory, mask = self.module.encode(pixels)
+        hidden = self.module.decoder.hidden(inputs, memory, mask)
+        wanted = targets != IGNORED
+        scores = self.module.decoder.score(hidden[wanted])
+        return cross_entropy(scores, targets[wanted], label_smoothing=self.smoothing, reduction="sum")
+
+
+class Trainer:
+    """One run in one folder: last.pt (to resume), best.pt (best validation), metrics.jsonl."""
+
+    def __init__(self, module: VisionText, stream: Stream, recipe: Recipe, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         torch.set_num_threads(recipe.threads)
-        torch.set_flush_denormal(True)
+        torch.set_flush_denormal(True)  # denormal numbers are a hundred times slower
         self.module, self.stream, self.recipe, self.folder = module, stream, recipe, folder
         self.progress = Progress()
-        self.optimiser = torch.optim.AdamW(
-            _parameter_groups(module, recipe.weight_decay), lr=recipe.schedule.peak, betas=recipe.betas, fused=True
-        )
-        self.averages = [tensor.detach().clone() for tensor in module.state_dict().values()]
         self.losses: list[float] = []
+        self.optimiser = _optimiser(module, recipe)
+        self.averages = [tensor.detach().clone() for tensor in module.state_dict().values()]
+        objective = Objective(module, recipe.smoothing)
+        self._objective = DistributedDataParallel(objective) if distributed.processes() > 1 else objective
 
-    def run(self, validate: Callable[[], dict[str, float]] | None = None, *, seconds: float = math.inf) -> None:
+    @property
+    def total(self) -> int:
+        """How many samples the whole run takes."""
+        return self.recipe.samples or round(self.recipe.epochs * self.stream.epoch_samples)
+
+    def run(
+        self,
+        validate: Validate | None = None,
+        *,
+        seconds: float = math.inf,
+        report: Callable[["Trainer"], None] | None = None,
+    ) -> None:
         """Train until the recipe's samples or `seconds` of this call are used up."""
         began = saved = validated = time.monotonic()
-        start_seconds = self.progress.seconds
+        before = self.progress.seconds
         self.module.train()
-        for batch in self._batches():
-            self._learn(batch)
+        while self.progress.seen < self.total and time.monotonic() - began <= seconds:
+            self._learn(next(self._batches))
             now = time.monotonic()
-            self.progress.seconds = start_seconds + now - began
-            finished = self.progress.seen >= self.recipe.samples or now - began > seconds
-            if validate is not None and (now - validated > self.recipe.validate_seconds or finished):
-                self._validate(validate)
+            self.progress.seconds = before + now - began
+            if report is not None:
+                report(self)
+            if validate is not None and now - validated > self.recipe.validate_seconds:
+                self.validate(validate)
                 validated = time.monotonic()
-            if now - saved > self.recipe.checkpoint_seconds or finished:
-                self.save(self.folder / "last.pt")
-                self._log({"event": "train"})
+            if now - saved > self.recipe.checkpoint_seconds:
+                self.save()
                 saved = time.monotonic()
-            if finished:
-                return
+        if validate is not None:
+            self.validate(validate)
+        self.save()
 
+    @property
     def _batches(self) -> Iterator[Batch]:
-        progress = self.progress
+        if not hasattr(self, "_iterator"):
+            self._iterator = self._endless()
+        return self._iterator
+
+    def _endless(self) -> Iterator[Batch]:
+        progress, part, parts = self.progress, distributed.rank(), distributed.processes()
         while True:
-            seen_at_start = getattr(self, "_block_seen", progress.seen) if progress.place else progress.seen
-            self._block_seen = seen_at_start
-            for batch in self.stream.batches(progress.block, progress.place, seen_at_start):
+            if progress.place == 0:
+                progress.block_seen = progress.seen
+            for batch in self.stream.batches(progress.block, progress.place, progress.block_seen, part, parts):
                 progress.place += 1
                 yield batch
             progress.block += 1
             progress.place = 0
 
     def _learn(self, batch: Batch) -> None:
+        """Take one batch in; every `accumulate` batches, move the weights."""
         recipe, progress = self.recipe, self.progress
-        stage = self.stream.stage(progress.seen)
-        rate = recipe.schedule(progress.update) * stage.learning_rate
+        torch.manual_seed(recipe.seed * _SEED_STRIDE + progress.batch)  # dropout, the same after a resume
+        count = distributed.total(int((batch.targets != IGNORED).sum()))
+        parts = (torch.from_numpy(array) for array in (batch.pixels, batch.inputs, batch.targets))
+        loss = self._objective(*parts) * (distributed.processes() / (count * recipe.accumulate))
+        value = float(loss.detach()) * recipe.accumulate
+        if not math.isfinite(value):
+            raise DataError(
+                f"the loss became {value} at update {progress.update}, in the batch that begins with {batch.name}; "
+                f"the last good checkpoint is {self.folder / LAST}"
+            )
+        loss.backward()
+        progress.batch += 1
+        progress.seen += batch.whole
+        self.losses = [*self.losses[-_KEPT_LOSSES + 1 :], value]
+        if progress.batch % recipe.accumulate == 0:
+            self._update()
+
+    def _update(self) -> None:
+        progress = self.progress
+        epoch = progress.seen / max(1, self.stream.epoch_samples)
+        rate = self.recipe.schedule(progress.update, epoch) * self.stream.rate(progress.block_seen)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        torch.manual_seed(recipe.seed * 1_000_003 + progress.update)  # dropout, the same after a resume
-        loss = self._loss(batch)
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise DataError(f"the loss became {value} at update {progress.update}, batch of {batch.name}; last.pt is good")
-        (loss / recipe.accumulate).backward()
+        nn.utils.clip_grad_norm_(self.module.parameters(), self.recipe.clip)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
         progress.update += 1
-        progress.seen += len(batch.inputs)
-        self.losses = [*self.losses[-_KEPT_LOSSES + 1 :], value]
-        if progress.update % recipe.accumulate == 0:
-            nn.utils.clip_grad_norm_(self.module.parameters(), recipe.clip)
-            self.optimiser.step()
-            self.optimiser.zero_grad(set_to_none=True)
+        if self.recipe.average:
             self._average()
-
-    def _loss(self, batch: Batch) -> Tensor:
-        pixels, inputs, targets = (torch.from_numpy(part) for part in (batch.pixels, batch.inputs, batch.targets))
-        memory, mask = self.module.encode(pixels)
-        hidden = self.module.decoder.hidden(inputs, memory, mask)
-        wanted = targets >= 0
-        scores = self.module.decoder.score(hidden[wanted])
-        return cross_entropy(scores, targets[wanted], label_smoothing=self.recipe.smoothing)
 
     @torch.no_grad()
     def _average(self) -> None:
         """Move the averaged weights towards the present ones, faster at the beginning."""
-        if not self.recipe.average:
-            return
-        updates = self.progress.update // self.recipe.accumulate
-        share = 1 - min(self.recipe.average, (1 + updates) / (10 + updates))
+        update = self.progress.update
+        share = 1 - min(self.recipe.average, (1 + update) / (10 + update))
         for averaged, tensor in zip(self.averages, self.module.state_dict().values(), strict=True):
             if averaged.is_floating_point():
                 averaged.lerp_(tensor, share)
             else:
                 averaged.copy_(tensor)
 
-    def averaged_state(self) -> dict[str, Tensor]:
-        """Return the averaged weights under the module's names."""
-        return dict(zip(self.module.state_dict(), self.averages, strict=True))
+    def final_state(self) -> dict[str, Tensor]:
+        """Return the weights to keep: the averaged ones, if there is an average."""
+        state = self.module.state_dict()
+        return dict(zip(state, self.averages, strict=True)) if self.recipe.average else state
 
-    def _validate(self, validate: Callable[[], dict[str, float]]) -> None:
+    def validate(self, validate: Validate) -> None:
+        """Measure with the weights that would be kept; remember them if they are the best so far."""
+        if distributed.rank() > 0:
+            return
         own = {name: tensor.clone() for name, tensor in self.module.state_dict().items()}
-        if self.recipe.average:
-            self.module.load_state_dict(self.averaged_state())
+        kept = {name: tensor.clone() for name, tensor in self.final_state().items()}
+        self.module.load_state_dict(kept)
         self.module.eval()
         metrics = validate()
         self.module.load_state_dict(own)
@@ -153,32 +224,32 @@ class Trainer:
         self._log({"event": "validate", **metrics})
         if metrics["score"] < self.progress.best:
             self.progress.best = metrics["score"]
-            torch.save({"state": self.averaged_state(), "progress": asdict(self.progress)}, self.folder / "best.pt")
+            _write({"state": kept, "progress": asdict(self.progress)}, self.folder / BEST)
 
-    def save(self, path: Path) -> None:
+    def save(self) -> None:
         """Write everything a resume needs, then put it in place in one move."""
-        temporary = path.with_suffix(".tmp")
-        torch.save(
-            {
-                "state": self.module.state_dict(),
-                "averages": self.averages,
-                "optimiser": self.optimiser.state_dict(),
-                "progress": asdict(self.progress),
-                "block_seen": getattr(self, "_block_seen", 0),
-                "losses": self.losses,
-            },
-            temporary,
-        )
-        temporary.replace(path)
+        if distributed.rank() > 0:
+            return
+        checkpoint = {
+            "state": self.module.state_dict(),
+            "averages": self.averages,
+            "optimiser": self.optimiser.state_dict(),
+            "progress": asdict(self.progress),
+            "losses": self.losses,
+        }
+        _write(checkpoint, self.folder / LAST)
+        self._log({"event": "train"})
 
-    def resume(self, path: Path) -> None:
-        """Go on from a checkpoint that `save` wrote."""
+    def resume(self) -> None:
+        """Go on from the folder's last checkpoint."""
+        path = self.folder / LAST
+        if not path.exists():
+            raise DataError(f"there is no {path} to resume from; start without --resume")
         saved = torch.load(path, weights_only=True)
         self.module.load_state_dict(saved["state"])
         self.optimiser.load_state_dict(saved["optimiser"])
         self.averages = saved["averages"]
         self.progress = Progress(**saved["progress"])
-        self._block_seen = saved["block_seen"]
         self.losses = saved["losses"]
 
     def _log(self, values: dict[str, object]) -> None:
@@ -192,12 +263,24 @@ class Trainer:
             "samples_per_second": round(progress.seen / max(1e-9, progress.seconds), 1),
             **values,
         }
-        with (self.folder / "metrics.jsonl").open("a") as lines:
+        with (self.folder / METRICS).open("a") as lines:
             lines.write(json.dumps(line) + "\n")
 
 
-def _parameter_groups(module: nn.Module, decay: float) -> list[dict[str, object]]:
+def _optimiser(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """Decay matrices, not norms and biases."""
     matrices = [parameter for parameter in module.parameters() if parameter.dim() > 1]
     vectors = [parameter for parameter in module.parameters() if parameter.dim() <= 1]
-    return [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
+    groups = [{"params": matrices, "weight_decay": recipe.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    kind = torch.optim.Adam if recipe.optimiser == "adam" else torch.optim.AdamW
+    return kind(groups, lr=recipe.schedule.peak, betas=recipe.betas, fused=True)
+
+
+def _write(values: dict[str, object], path: Path) -> None:
+    temporary = path.with_suffix(".tmp")
+    try:
+        torch.save(values, temporary)
+    except (OSError, RuntimeError) as error:
+        temporary.unlink(missing_ok=True)
+        raise DataError(f"{path} could not be written ({error}); the checkpoint before it is kept") from error
+    temporary.replace(path)

@@ -1,0 +1,225 @@
+"""The training loop: exact resume, several processes, curriculum, errors."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training_models import FORMULAS, tiny_cache, tiny_formula, tiny_trainer, tiny_vit_trainer
+from unrender.errors import ConfigError, DataError
+from unrender.training import recipes
+from unrender.training.batches import IGNORED, BatchStream, Framing, Stage
+from unrender.training.curves import draw_curves
+from unrender.training.data import Cache
+from unrender.training.recipes import FORMULA, SYSTEMS
+from unrender.training.schedule import Schedule
+from unrender.training.validation import draw_subset
+
+
+def _weights(trainer: object) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in trainer.module.state_dict().items()}  # type: ignore[attr-defined]
+
+
+def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(tmp_path: Path) -> None:
+    whole = tiny_trainer(tmp_path / "whole", samples=96)
+    whole.run()
+    first = tiny_trainer(tmp_path / "parts", samples=40)
+    first.run()
+    second = tiny_trainer(tmp_path / "parts", samples=96)
+    second.resume()
+    second.run()
+    assert second.progress.seen == whole.progress.seen
+    for name, tensor in _weights(whole).items():
+        assert torch.equal(tensor, second.module.state_dict()[name]), name
+    for ours, theirs in zip(whole.averages, second.averages, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_resuming_without_a_checkpoint_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no .*last.pt to resume from"):
+        tiny_trainer(tmp_path, samples=8).resume()
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
+    trainer = tiny_trainer(tmp_path, samples=16)
+    trainer.run()
+    good = (tmp_path / "last.pt").read_bytes()
+    with torch.no_grad():
+        trainer.module.decoder.final_norm.weight.fill_(float("nan"))
+    trainer.recipe = replace(trainer.recipe, samples=32)
+    with pytest.raises(DataError, match=r"loss became nan at update \d+, in the batch that begins with tiny \d+"):
+        trainer.run()
+    assert (tmp_path / "last.pt").read_bytes() == good
+
+
+def test_a_full_disk_keeps_the_checkpoint_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = tiny_trainer(tmp_path, samples=16)
+    trainer.run()
+    good = (tmp_path / "last.pt").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(DataError, match="No space left on device.*is kept"):
+        trainer.save()
+    assert (tmp_path / "last.pt").read_bytes() == good
+
+
+def test_two_processes_make_the_updates_of_one(tmp_path: Path) -> None:
+    alone = tiny_vit_trainer(tmp_path / "alone")
+    alone.run()
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys; from pathlib import Path\n"
+        "from tests.training_models import tiny_vit_trainer\n"
+        "from unrender.training import distributed\n"
+        "distributed.join()\n"
+        f"tiny_vit_trainer(Path({str(tmp_path / 'together')!r})).run()\n"
+        "distributed.leave()\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", str(script)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[1], timeout=120, capture_output=True,
+                   env={**_environment(), "PYTHONPATH": str(Path(__file__).parents[1])})  # fmt: skip
+    together = tiny_vit_trainer(tmp_path / "together")
+    together.resume()
+    batch = next(alone.stream.batches(0, 0, 0))
+    pixels, inputs = torch.from_numpy(batch.pixels), torch.from_numpy(batch.inputs)
+    untrained = tiny_vit_trainer(tmp_path / "untrained").module(pixels, inputs)
+    expected = alone.module(pixels, inputs)
+    assert (expected - untrained).abs().max() > 0.1  # it has learned something
+    torch.testing.assert_close(together.module(pixels, inputs), expected, rtol=0, atol=1e-4)
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def test_the_curriculum_goes_from_short_to_long(tmp_path: Path) -> None:
+    cache = tiny_cache(tmp_path)
+    lengths = cache.index["length"]
+    stages = (
+        Stage(samples=100, max_tokens=int(lengths.min()), mix=(("tiny", 1.0),), batch=4),
+        Stage(samples=200, max_tokens=99, mix=(("tiny", 1.0),), batch=4, learning_rate=0.5),
+    )
+    config = tiny_formula()
+    stream = BatchStream({"tiny": cache}, stages, Framing.of(config), recipes.Augmentation(), seed=0)
+    early = {cache.index["length"][index] for batch in stream.block(0, 0) for _, index in batch}
+    late = {cache.index["length"][index] for batch in stream.block(0, 150) for _, index in batch}
+    assert early == {lengths.min()}
+    assert max(late) == lengths.max()
+    assert (stream.rate(0), stream.rate(150)) == (1.0, 0.5)
+
+
+def test_a_batch_respects_its_size_and_cost(tmp_path: Path) -> None:
+    cache = tiny_cache(tmp_path)
+    stages = (Stage(samples=100, max_tokens=99, mix=(("tiny", 1.0),), batch=8, cost=3000),)
+    stream = BatchStream({"tiny": cache}, stages, Framing.of(tiny_formula()), recipes.Augmentation(), seed=0)
+    for batch in stream.block(0, 0):
+        rows = cache.index[[index for _, index in batch]]
+        cost = len(batch) * (int(rows["height"].max()) * int(rows["width"].max()) + 64 * int(rows["length"].max()))
+        assert len(batch) <= 8
+        assert cost <= 3000 or len(batch) == 1
+
+
+def test_a_set_that_is_not_prepared_is_named(tmp_path: Path) -> None:
+    stages = (Stage(samples=100, max_tokens=99, mix=(("absent", 1.0),)),)
+    with pytest.raises(DataError, match="'absent'.*only tiny are prepared"):
+        BatchStream({"tiny": tiny_cache(tmp_path)}, stages, Framing.of(tiny_formula()), recipes.Augmentation(), seed=0)
+
+
+def test_targets_are_the_inputs_shifted_and_padding_does_not_count(tmp_path: Path) -> None:
+    stages = (Stage(samples=100, max_tokens=99, mix=(("tiny", 1.0),), batch=4),)
+    config = tiny_formula()
+    stream = BatchStream({"tiny": tiny_cache(tmp_path)}, stages, Framing.of(config), recipes.Augmentation(), seed=0)
+    batch = next(stream.batches(0, 0, 0))
+    for given, wanted in zip(batch.inputs, batch.targets, strict=True):
+        length = int((wanted != IGNORED).sum())
+        assert given[0] == config.generation.start[0]
+        assert wanted[length - 1] == config.generation.end
+        assert np.array_equal(given[1:length], wanted[: length - 1])
+        assert (given[length:] == config.generation.pad).all()
+
+
+def test_nougats_learning_rate_at_the_updates_of_the_seed() -> None:
+    schedule = SYSTEMS["nougat"].recipe.schedule
+    assert schedule(0) == 5e-5
+    assert schedule(14) == 5e-5
+    assert schedule(15) == pytest.approx(5e-5 * 0.9996)
+    assert schedule(30) == pytest.approx(5e-5 * 0.9996**2)
+    assert schedule(71_115) > 7.5e-6
+    assert schedule(71_130 + 15) == 7.5e-6
+    assert schedule(200_000) == 7.5e-6
+
+
+def test_trocr_base_changes_its_rate_after_six_epochs() -> None:
+    schedule = SYSTEMS["trocr-base"].recipe.schedule
+    assert [schedule(0, epoch) for epoch in (0, 5.9, 6, 14.9)] == [5e-7, 5e-7, 1e-7, 1e-7]
+
+
+def test_the_seeds_recipes_are_as_the_seeds_state_them() -> None:
+    def facts(name: str) -> tuple[float, float, int, float]:
+        system = SYSTEMS[name]
+        recipe = system.recipe
+        return recipe.schedule.peak, recipe.weight_decay, system.batch * recipe.accumulate, recipe.epochs
+
+    assert facts("swimnet") == (5e-6, 1e-4, 15, 10)
+    assert facts("trocr-base") == (5e-7, 1e-4, 8, 15)
+    assert facts("trocr-small") == (5e-6, 1e-4, 28, 5)
+    nougat = facts("nougat")
+    assert (nougat[0], nougat[2], nougat[3]) == (5e-5, 192, 3)
+    assert {SYSTEMS[name].recipe.optimiser for name in ("swimnet", "trocr-base", "trocr-small", "nougat")} == {"adamw"}
+
+
+def test_warm_up_rises_and_a_cosine_falls_to_its_floor() -> None:
+    schedule = Schedule(peak=1.0, warm_up=10, cosine=(20, 40), floor=0.1)
+    assert [schedule(0), schedule(9), schedule(15)] == [pytest.approx(0.1), 1.0, 1.0]
+    assert schedule(30) == pytest.approx(0.55)
+    assert schedule(40) == schedule(99) == pytest.approx(0.1)
+
+
+def test_the_validation_subset_is_fixed_and_without_replacement() -> None:
+    subset = draw_subset(8547, 1000)
+    assert len(set(subset)) == 1000
+    assert subset == draw_subset(8547, 1000)
+    assert max(subset) < 8547
+
+
+def test_validation_keeps_the_best_weights_and_the_log_is_readable(tmp_path: Path) -> None:
+    trainer = tiny_trainer(tmp_path, samples=16)
+    scores = iter([0.5, 0.7])
+    trainer.run(lambda: {"printed": 0.5, "score": next(scores)})
+    best = (tmp_path / "best.pt").read_bytes()
+    trainer.validate(lambda: {"printed": 0.7, "score": next(scores)})
+    assert (tmp_path / "best.pt").read_bytes() == best
+    events = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [event["event"] for event in events] == ["validate", "train", "validate"]
+    draw_curves(tmp_path / "metrics.jsonl", tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
+def test_an_unknown_recipe_suggests_a_near_one() -> None:
+    with pytest.raises(ConfigError, match="did you mean nougat?"):
+        recipes.train("nouget")
+
+
+def test_the_formula_recipe_holds_out_what_it_validates_on() -> None:
+    trained = {name for stage in FORMULA.stages for name, _ in stage.mix}
+    assert not trained & set(FORMULA.held_out)
+
+
+def test_a_folder_that_is_no_dataset_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is not a prepared dataset"):
+        Cache(tmp_path)
+
+
+def test_the_cache_gives_back_what_was_written(tmp_path: Path) -> None:
+    cache = tiny_cache(tmp_path)
+    assert [cache.text(number) for number in range(len(cache))] == list(FORMULAS)

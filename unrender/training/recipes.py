@@ -1,0 +1,139 @@
+"""The recipes: how each system of the seeds was trained, and our own, as frozen values; `train` runs one."""
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from unrender.errors import ConfigError
+from unrender.training.augment import Augmentation
+from unrender.training.batches import Stage
+from unrender.training.loop import Recipe
+from unrender.training.schedule import Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemRecipe:
+    """How one system of the seeds is trained on a folder of pictures and labels."""
+
+    model: str  # preset
+    batch: int  # samples to a batch; the recipe accumulates batches
+    recipe: Recipe
+    augmented: bool = False
+    token_noise: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormulaRecipe:
+    """How the formula reader is trained on prepared arrays."""
+
+    stages: tuple[Stage, ...]
+    recipe: Recipe
+    augmentation: Augmentation = Augmentation()
+    token_noise: float = 0.03
+    held_out: tuple[str, ...] = ("printed-held", "handwritten-held")
+
+
+# Donut, fine-tuning on CORD as published: Adam, 30 epochs of batches of 8, cosine to zero after 300 warm-up updates.
+_DONUT = SystemRecipe(
+    model="donut-base",
+    batch=8,
+    recipe=Recipe(schedule=Schedule(peak=3e-5, warm_up=300), optimiser="adam", weight_decay=0.0, epochs=30),
+)
+# Seed 001, 3.1: 5e-5 times 0.9996 every 15 updates down to 7.5e-6, three epochs, effective batch 192.
+_NOUGAT = SystemRecipe(
+    model="nougat-base",
+    batch=1,
+    recipe=Recipe(
+        schedule=Schedule(peak=5e-5, decay=0.9996, decay_every=15, floor=7.5e-6), accumulate=192, clip=0.5, epochs=3
+    ),
+    augmented=True,
+    token_noise=0.1,
+)
+# Seed 004, 5.3, for the next three.
+_SWIMNET = SystemRecipe(
+    model="swimnet", batch=15, recipe=Recipe(schedule=Schedule(peak=5e-6), weight_decay=1e-4, epochs=10)
+)
+_TROCR_BASE = SystemRecipe(
+    model="trocr-base",
+    batch=8,
+    recipe=Recipe(schedule=Schedule(peak=5e-7, by_epoch=((0, 5e-7), (6, 1e-7))), weight_decay=1e-4, epochs=15),
+)
+_TROCR_SMALL = SystemRecipe(
+    model="trocr-small", batch=28, recipe=Recipe(schedule=Schedule(peak=5e-6), weight_decay=1e-4, epochs=5)
+)
+# Seed 002 is silent on its training.
+_RECOGNIZER = SystemRecipe(
+    model="recognizer",
+    batch=64,
+    recipe=Recipe(schedule=Schedule(peak=5e-4, warm_up=500), average=0.999, smoothing=0.05, epochs=20),
+    augmented=True,
+)
+
+SYSTEMS = {
+    "donut": _DONUT,
+    "nougat": _NOUGAT,
+    "nougat-small": replace(_NOUGAT, model="nougat-small"),
+    "swimnet": _SWIMNET,
+    "trocr-base": _TROCR_BASE,
+    "trocr-small": _TROCR_SMALL,
+    "recognizer": _RECOGNIZER,
+}
+
+_PRINTED = (("short", 1.0),)
+_SOME_HAND = (("short", 0.55), ("short-hand", 0.25), ("printed-unified", 0.1), ("handwritten-unified", 0.1))
+_ALL = (
+    ("short", 0.15),
+    ("short-hand", 0.1),
+    ("display", 0.3),
+    ("display-hand", 0.25),
+    ("printed-unified", 0.08),
+    ("handwritten-unified", 0.08),
+    ("crohme", 0.04),
+)
+_OFFICIAL = (
+    ("display", 0.15),
+    ("display-hand", 0.2),
+    ("printed-train", 0.3),
+    ("handwritten-train", 0.3),
+    ("crohme", 0.05),
+)
+FORMULA = FormulaRecipe(
+    stages=(
+        Stage(samples=40_000, max_tokens=9, batch=16, mix=_PRINTED),
+        Stage(samples=80_000, max_tokens=16, batch=16, mix=_PRINTED),
+        Stage(samples=140_000, max_tokens=32, batch=24, mix=_SOME_HAND),
+        Stage(samples=900_000, max_tokens=150, batch=32, mix=_ALL),
+        Stage(samples=1_000_000, max_tokens=150, batch=32, mix=_OFFICIAL, learning_rate=0.3),
+    ),
+    recipe=Recipe(
+        schedule=Schedule(peak=8e-4, warm_up=200),
+        betas=(0.9, 0.98),
+        smoothing=0.05,
+        average=0.999,
+        samples=1_000_000,
+    ),
+)
+
+FORMULAS = {"formula": FORMULA}
+
+
+def train(
+    name: str,
+    *,
+    data: Path | None = None,
+    out: Path | None = None,
+    resume: bool = False,
+    hours: float | None = None,
+) -> Path:
+    """Train by the recipe of that name and return the model folder it wrote."""
+    from unrender.training import runs
+
+    folder = out or Path("runs") / name
+    if name in FORMULAS:
+        return runs.train_formula(FORMULAS[name], folder, data=data, resume=resume, hours=hours)
+    if name in SYSTEMS:
+        return runs.train_system(SYSTEMS[name], folder, data=data, resume=resume, hours=hours)
+    known = [*FORMULAS, *SYSTEMS]
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+    raise ConfigError(f"There is no recipe called {name}; {hint}")

@@ -1,0 +1,161 @@
+"""Runs: a recipe, data and a model put together, with a progress bar, and a model folder at the end."""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from PIL import Image
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from unrender import checkpoints
+from unrender.errors import DataError
+from unrender.images import open_pages
+from unrender.layers.seq2seq import VisionText
+from unrender.models import preset
+from unrender.models.config import ModelConfig
+from unrender.models.formula import formula
+from unrender.tokens import LatexTokenizer, Tokenizer, open_tokenizer
+from unrender.training import distributed
+from unrender.training.batches import BatchStream, Framing
+from unrender.training.curves import draw_curves
+from unrender.training.data import Cache
+from unrender.training.examples import ExampleStream, LabelledImage
+from unrender.training.loop import BEST, METRICS, Recipe, Stream, Trainer, Validate
+from unrender.training.recipes import FormulaRecipe, SystemRecipe
+from unrender.training.validation import SUBSET, draw_subset, pairs_of, reading_validator
+
+_QUICK = 200  # held-out samples of each set while training; the whole set is for `unrender evaluate`
+_HELD_OUT = 20  # one example in so many validates a system's training
+
+
+def train_formula(
+    settings: FormulaRecipe, folder: Path, *, data: Path | None, resume: bool, hours: float | None
+) -> Path:
+    """Train the formula reader on the prepared arrays under `data`."""
+    root = data or checkpoints.cache_folder() / "formula"
+    names = {name for stage in settings.stages for name, _ in stage.mix}
+    caches = {name: Cache(root / name) for name in sorted(names)}
+    tokenizer = LatexTokenizer(next(iter(caches.values())).vocabulary)
+    config = formula(tokenizer.size)
+    module = _fresh(config, settings.recipe.seed)
+    stream = BatchStream(
+        caches,
+        settings.stages,
+        Framing.of(config),
+        settings.augmentation,
+        seed=settings.recipe.seed,
+        token_noise=settings.token_noise,
+    )
+    sets = {name: pairs_of(Cache(root / name), _QUICK) for name in settings.held_out}
+    validate = reading_validator(config, module, tokenizer, sets)
+    return _run(module, stream, settings.recipe, folder, config, tokenizer, validate, resume=resume, hours=hours)
+
+
+def train_system(
+    settings: SystemRecipe,
+    folder: Path,
+    *,
+    data: Path | None,
+    resume: bool,
+    hours: float | None,
+    start: Path | None = None,
+) -> Path:
+    """Train a system of the seeds on a folder of pictures and labels, from `start` or from scratch."""
+    from unrender.datasets import open_dataset
+
+    if data is None:
+        raise DataError("training needs --data: a folder of pictures with labels.tsv or metadata.jsonl")
+    loaded = checkpoints.load(start or settings.model)
+    config = loaded.config if start else preset(settings.model)
+    tokenizer = open_tokenizer(loaded.folder, config)
+    module = _fresh(config, settings.recipe.seed)
+    if start:
+        module.load_state_dict({name: torch.from_numpy(array) for name, array in loaded.weights().items()})
+    examples = list(open_dataset(data))
+    held = [example for number, example in enumerate(examples) if number % _HELD_OUT == 0]
+    kept = [example for number, example in enumerate(examples) if number % _HELD_OUT]
+    stream = ExampleStream(
+        kept,
+        config,
+        tokenizer,
+        batch=settings.batch,
+        seed=settings.recipe.seed,
+        augmented=settings.augmented,
+        token_noise=settings.token_noise,
+    )
+    validate = reading_validator(config, module, tokenizer, {"held-out": _pairs(held)}, batch=4)
+    return _run(module, stream, settings.recipe, folder, config, tokenizer, validate, resume=resume, hours=hours)
+
+
+def _run(
+    module: VisionText,
+    stream: Stream,
+    recipe: Recipe,
+    folder: Path,
+    config: ModelConfig,
+    tokenizer: Tokenizer,
+    validate: Validate,
+    *,
+    resume: bool,
+    hours: float | None,
+) -> Path:
+    distributed.join()
+    trainer = Trainer(module, stream, recipe, folder)
+    if resume:
+        trainer.resume()
+    with _progress_bar(trainer) as report:
+        trainer.run(validate, seconds=float("inf") if hours is None else hours * 3600, report=report)
+    if distributed.rank() == 0:
+        write_model(trainer, folder / "model", config, tokenizer)
+        draw_curves(folder / METRICS, folder / "curves.png")
+    distributed.leave()
+    return folder / "model"
+
+
+def write_model(trainer: Trainer, folder: Path, config: ModelConfig, tokenizer: Tokenizer) -> None:
+    """Write the best weights so far as a model folder."""
+    best = torch.load(trainer.folder / BEST, weights_only=True)
+    weights = {name: tensor.numpy() for name, tensor in best["state"].items()}
+    training = json.dumps({"recipe": asdict(trainer.recipe), "progress": best["progress"]}, indent=2) + "\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(folder / "tokenizer.json")
+    checkpoints.save(folder, config, weights, folder / "tokenizer.json", training=training)
+
+
+@contextlib.contextmanager
+def _progress_bar(trainer: Trainer) -> Iterator[Callable[[Trainer], None]]:
+    """Show loss, samples a second and the time left on stderr, from the first process only."""
+    columns = (
+        TextColumn("{task.completed}/{task.total} samples"),
+        BarColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}  {task.fields[speed]:.1f}/s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    quiet = distributed.rank() > 0
+    with Progress(*columns, console=Console(stderr=True, quiet=quiet), transient=False) as bar:
+        line = bar.add_task("", total=trainer.total, completed=trainer.progress.seen, loss=0.0, speed=0.0)
+
+        def report(trainer: Trainer) -> None:
+            speed = trainer.progress.seen / max(1e-9, trainer.progress.seconds)
+            bar.update(line, completed=trainer.progress.seen, loss=trainer.losses[-1], speed=speed)
+
+        yield report
+
+
+def _fresh(config: ModelConfig, seed: int) -> VisionText:
+    module = VisionText(config)
+    module.init_weights(torch.Generator().manual_seed(seed))
+    return module
+
+
+def _pairs(examples: Sequence[LabelledImage]) -> list[tuple[Image.Image, str]]:
+    chosen = [examples[number] for number in draw_subset(len(examples), SUBSET)]
+    return [
+        (example.image if isinstance(example.image, Image.Image) else open_pages(example.image)[0], example.target)
+        for example in chosen
+    ]

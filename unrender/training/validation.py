@@ -1,0 +1,55 @@
+"""Validation while training: the user's own Reader on a fixed random part of the held-out data."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from PIL import Image
+
+from unrender import metrics, tasks
+from unrender.engines.torch_engine import TorchEngine
+from unrender.layers.seq2seq import VisionText
+from unrender.models.config import ModelConfig
+from unrender.reader import Options, Reader
+from unrender.tokens import Tokenizer
+from unrender.training.data import Cache
+from unrender.training.loop import Validate
+
+SUBSET = 1000  # seed 004, 5.2: a fixed subset, drawn without replacement
+
+Pair = tuple[Image.Image, str]
+
+
+def draw_subset(count: int, size: int, seed: int = 0) -> list[int]:
+    """Return `size` of `count` numbers, drawn without replacement, the same every time."""
+    return sorted(np.random.default_rng(seed).permutation(count)[:size].tolist())
+
+
+def pairs_of(cache: Cache, size: int = SUBSET, seed: int = 0) -> list[Pair]:
+    """Return pictures and labels of a fixed part of a prepared dataset."""
+    numbers = draw_subset(len(cache), size, seed)
+    numbers.sort(key=lambda number: int(cache.index["width"][number]))  # like sizes share a batch
+    return [(Image.fromarray(cache.gray(number)), cache.text(number)) for number in numbers]
+
+
+def reading_validator(
+    config: ModelConfig,
+    module: VisionText,
+    tokenizer: Tokenizer,
+    sets: Mapping[str, Sequence[Pair]],
+    *,
+    batch: int = 16,
+    beams: int = 1,
+) -> Validate:
+    """Return a function that reads every set and gives the word error rate of each, and their mean as the score."""
+    reader = Reader(config, TorchEngine(config, module), tokenizer, tasks.find(config.task))
+    options = Options(beams=beams)
+
+    def validate() -> dict[str, float]:
+        rates: dict[str, float] = {}
+        for name, pairs in sets.items():
+            documents = reader.read_many((image for image, _ in pairs), batch=batch, options=options)
+            texts = [document.text for document in documents]
+            rates[name] = round(metrics.wer([target for _, target in pairs], texts).value, 4)
+        return {**rates, "score": sum(rates.values()) / len(rates)}
+
+    return validate
