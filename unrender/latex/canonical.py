@@ -1,11 +1,17 @@
 """From the tree back to text, in the one canonical form."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from unrender.latex.parser import parse
-from unrender.latex.tables import ALWAYS_BRACED, SWITCH_OF, SYNONYMS, WRAPPERS
+from unrender.latex.tables import ALWAYS_BRACED, LENGTH_ARGUMENT, SIZED, SWITCH_OF, SYNONYMS, WRAPPERS
 from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
 
-_SWITCHES = frozenset("\\cal \\bf \\it \\sf \\tt \\sl \\mit \\boldmath \\displaystyle \\textstyle \\scriptstyle "
-                      "\\scriptscriptstyle \\atop \\tiny \\small \\scriptsize \\footnotesize \\large \\Large".split())  # fmt: skip
+_SWITCHES = frozenset(
+    """\\cal \\bf \\it \\sf \\tt \\sl \\mit \\boldmath \\displaystyle \\textstyle \\scriptstyle \\scriptscriptstyle \\atop
+    \\tiny \\small \\scriptsize \\footnotesize \\large \\Large""".split()
+)
+_DASHES = frozenset({"--", "---"})
 
 
 def normalise(text: str, *, unify: bool = False) -> str:
@@ -26,15 +32,24 @@ def write(nodes: tuple[Node, ...]) -> str:
 def unified(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Settle every choice that leaves the picture as it is."""
     items: list[Node] = []
-    for node in nodes:
+    for node in _split_dashes(nodes):
         settled = _unify(node)
         if isinstance(settled, Group) and not _needs_braces(settled):
             items += settled.items
-        elif isinstance(settled, Symbol) and settled.token in ("--", "---"):
-            items += [Symbol("-")] * len(settled.token)
         elif settled != Symbol("\\nonumber"):
             items.append(settled)
     return tuple(items)
+
+
+def _split_dashes(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    """Write -- and --- as so many signs; only the last of them carries the scripts."""
+    for node in nodes:
+        base = node.base if isinstance(node, Script) else node
+        if isinstance(base, Symbol) and base.token in _DASHES:
+            yield from (Symbol("-") for _ in base.token[1:])
+            yield replace(node, base=Symbol("-")) if isinstance(node, Script) else Symbol("-")
+        else:
+            yield node
 
 
 def _needs_braces(group: Group) -> bool:
@@ -42,6 +57,8 @@ def _needs_braces(group: Group) -> bool:
     if len(group.items) != 1:
         return True
     item = group.items[0]
+    if isinstance(item, Script):
+        return item.base is None  # without braces it would hang on what stands before it
     return isinstance(item, Symbol) and (item.token in _SWITCHES or not item.token[-1].isalnum())
 
 
@@ -49,14 +66,13 @@ def _unify(node: Node) -> Node:
     match node:
         case Symbol(token):
             return Symbol("\\prime") if token == "'" else Symbol(SYNONYMS.get(token, token))
-        case Group(items):
-            inner = unified(items)
-            return inner[0] if len(inner) == 1 and isinstance(inner[0], Group) else Group(inner)
+        case Group():
+            return _unify_argument(node)
         case Script(base, sub, sup):
             return Script(
                 None if base is None else _unify_base(base),
-                None if sub is None else _braced(_unify(sub)),
-                None if sup is None else _braced(_unify(sup)),
+                None if sub is None else _unify_argument(sub),
+                None if sup is None else _unify_argument(sup),
             )
         case Command(name, arguments, option):
             return _unify_command(name, arguments, option)
@@ -64,6 +80,12 @@ def _unify(node: Node) -> Node:
             return Fence(SYNONYMS.get(left, left), unified(items), SYNONYMS.get(right, right))
         case Array(columns, rows, lines):
             return Array(columns, tuple(tuple(unified(cell) for cell in row) for row in rows), lines)
+
+
+def _unify_argument(node: Node) -> Group:
+    """Settle what stands, or should stand, between braces."""
+    inner = unified(_items(node))
+    return inner[0] if len(inner) == 1 and isinstance(inner[0], Group) else Group(inner)
 
 
 def _unify_base(base: Node) -> Node:
@@ -78,12 +100,12 @@ def _unify_command(name: str, arguments: tuple[Node, ...], option: tuple[Node, .
     name = SYNONYMS.get(name, name)
     if name in WRAPPERS:
         return _unify(arguments[0])
-    settled = tuple(argument if name == "\\hspace" else _unify(argument) for argument in arguments)
+    if name in SIZED:
+        return Command(name, tuple(_unify(argument) for argument in arguments))
+    settled = arguments if name in LENGTH_ARGUMENT else tuple(_unify_argument(argument) for argument in arguments)
     if name in SWITCH_OF:
         return Group((Symbol(SWITCH_OF[name]), *_items(settled[0])))
-    if name.startswith(("\\big", "\\Big")):
-        return Command(name, settled)
-    return Command(name, tuple(_braced(argument) for argument in settled), None if option is None else unified(option))
+    return Command(name, settled, None if option is None else unified(option))
 
 
 def _braced(node: Node) -> Group:

@@ -22,14 +22,14 @@ from unrender.latex.tables import (
 from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
 
 _MAX_DEPTH = 60  # deeper nesting is no formula, and must not exhaust the stack
-_LENGTH = set("0123456789.,-+ ")
+_LENGTH = frozenset("0123456789.,-+ ")
+_NO_ARGUMENT = frozenset({"}", "&", "\\\\", "_", "^"})
+_CLOSINGS = frozenset("\\right" + delimiter for delimiter in DELIMITERS)
 
 
 def parse(text: str) -> tuple[Node, ...]:
     """Parse a formula into its nodes."""
-    parser = _Parser(scan(text), len(text))
-    nodes = parser.items(frozenset())
-    return nodes
+    return _Parser(scan(text), len(text)).items(frozenset())
 
 
 class _Parser:
@@ -46,11 +46,11 @@ class _Parser:
         if self._depth > _MAX_DEPTH:
             raise LatexError("the formula is nested too deeply", self._position())
         while (token := self._peek()) is not None and token not in stops:
-            if token in INFIX and "\\end" not in token:
+            if token in INFIX:
                 self._take()
                 under = self.items(stops)
                 self._depth -= 1
-                return (Command(INFIX[token], (Group(tuple(nodes)), Group(under))),)
+                return (Command(INFIX[token], (Group(_roman_scope(nodes)), Group(under))),)
             if token in ("_", "^", "'"):
                 self._script(nodes)
             else:
@@ -58,7 +58,8 @@ class _Parser:
                 if node is not None:
                     nodes.append(node)
         if token is None and stops:
-            raise LatexError(f"the formula ends where {' or '.join(sorted(stops))} was expected", self._length)
+            expected = "\\right" if stops is _CLOSINGS else " or ".join(sorted(stops))
+            raise LatexError(f"the formula ends where {expected} was expected", self._length)
         self._depth -= 1
         return _roman_scope(nodes)
 
@@ -114,12 +115,8 @@ class _Parser:
         return Group(items)
 
     def _fence(self, left: str) -> Fence:
-        stops = frozenset("\\right" + delimiter for delimiter in DELIMITERS)
-        items = self.items(stops) if self._peek() is not None else self._unclosed("\\right")
+        items = self.items(_CLOSINGS)
         return Fence(left[5:], items, self._take().token[6:])
-
-    def _unclosed(self, what: str) -> tuple[Node, ...]:
-        raise LatexError(f"the formula ends where {what} was expected", self._length)
 
     def _script(self, nodes: list[Node]) -> None:
         """Attach _, ^ or ' to the node before it."""
@@ -161,17 +158,22 @@ class _Parser:
     def _argument(self, lexeme: Lexeme) -> Node:
         """Parse what a command or script takes: a group or the next single node."""
         token = self._peek()
-        if token is None or token in ("}", "&", "\\\\", "_", "^") or token.startswith(("\\right", "\\end{")):
-            if token is None or not token.startswith("\\rightarrow"):
-                raise LatexError(f"{lexeme.token} has no argument", lexeme.position)
+        if token is None or token in _NO_ARGUMENT or token in INFIX or token in _CLOSINGS or token.startswith("\\end{"):
+            raise LatexError(f"{lexeme.token} has no argument", lexeme.position)
         if token == "'":
             self._take()
             return Symbol("\\prime")
+        if token in ("--", "---"):  # an argument is one sign
+            dashes = self._lexemes[self._next]
+            self._lexemes[self._next] = Lexeme(token[1:], dashes.position + 1)
+            return Symbol("-")
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise LatexError("the formula is nested too deeply", lexeme.position)
         node = self._node()
         self._depth -= 1
+        if node == Symbol("\\rm"):
+            return Group(_roman_scope([node]))
         return node if node is not None else self._argument(lexeme)
 
     def _option(self) -> tuple[Node, ...] | None:
@@ -253,8 +255,7 @@ class _Parser:
         return array if fence is None else Fence(fence[0], (array,), fence[1])
 
     def _columns(self, begin: Lexeme) -> str:
-        if self._option() is not None:
-            pass  # [t], [b]: vertical placement is not kept
+        self._option()  # [t], [b]: vertical placement is not kept
         if self._peek() != "{":
             raise LatexError(f"{begin.token} needs its columns in braces", begin.position)
         self._take()

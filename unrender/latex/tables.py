@@ -21,9 +21,8 @@ ALWAYS_BRACED = frozenset(
     "\\acute \\bar \\breve \\check \\ddot \\dddot \\dot \\grave \\hat \\mathring \\tilde \\vec".split()
 )
 OPTIONAL_ARGUMENT = frozenset({"\\sqrt", "\\xrightarrow", "\\xleftarrow"})
-TEXT = frozenset({"\\text", "\\mbox", "\\hbox", "\\textnormal", "\\textrm", "\\textup", "\\textit", "\\textbf", "\\textsf",
-                  "\\texttt", "\\textsc", "\\emph", "\\fbox"})  # fmt: skip
 TEXT_AS_ROMAN = frozenset({"\\text", "\\mbox", "\\hbox", "\\textnormal"})
+TEXT = TEXT_AS_ROMAN | frozenset("\\textrm \\textup \\textit \\textbf \\textsf \\texttt \\textsc \\emph \\fbox".split())
 LENGTH_ARGUMENT = frozenset({"\\hspace", "\\vspace"})
 SKIPS = frozenset({"\\hskip", "\\kern", "\\mskip", "\\mkern"})  # followed by a bare length
 SIZED = frozenset("\\big \\Big \\bigg \\Bigg \\bigl \\Bigl \\biggl \\Biggl \\bigr \\Bigr \\biggr \\Biggr \\bigm \\Bigm "
@@ -103,8 +102,8 @@ SYNONYMS = {
     "\\hslash": "\\hbar",
     "\\doublecup": "\\Cup",
     "\\slash": "/",
-    "\\bm": "\\boldsymbol",
-    "\\pmb": "\\boldsymbol",
+    "\\lt": "<",
+    "\\gt": ">",
     "\\textrm": "\\mathrm",
     "\\textup": "\\mathrm",
     "\\textit": "\\mathit",
