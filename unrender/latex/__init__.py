@@ -4,6 +4,8 @@ The canonical form is that of the Im2Latex-100K labels: tokens between spaces, s
 sup, `\\over` as `\\frac`, `\\left(` one token, operator names spelled letter by letter, arrays with explicit columns.
 """
 
+from unrender.errors import LatexError
+from unrender.latex.bare import bare
 from unrender.latex.canonical import normalise, write
 from unrender.latex.parser import parse
 from unrender.latex.scanner import Lexeme, scan, tokenise
@@ -18,6 +20,7 @@ __all__ = [
     "Node",
     "Script",
     "Symbol",
+    "bare",
     "check",
     "normalise",
     "parse",
@@ -29,8 +32,6 @@ __all__ = [
 
 def check(text: str) -> str | None:
     """Say what is wrong with a formula, or None when it is well-formed."""
-    from unrender.errors import LatexError
-
     try:
         parse(text)
     except LatexError as error:

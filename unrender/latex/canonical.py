@@ -8,8 +8,8 @@ from unrender.latex.tables import ALWAYS_BRACED, LENGTH_ARGUMENT, SIZED, SWITCH_
 from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
 
 _SWITCHES = frozenset(
-    """\\cal \\bf \\it \\sf \\tt \\sl \\mit \\boldmath \\displaystyle \\textstyle \\scriptstyle \\scriptscriptstyle \\atop
-    \\tiny \\small \\scriptsize \\footnotesize \\large \\Large""".split()
+    """\\cal \\bf \\it \\sf \\tt \\sl \\mit \\boldmath \\displaystyle \\textstyle \\scriptstyle \\scriptscriptstyle
+    \\atop \\tiny \\small \\scriptsize \\footnotesize \\large \\Large""".split()
 )
 _DASHES = frozenset({"--", "---"})
 
