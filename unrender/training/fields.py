@@ -10,7 +10,7 @@ from rapidfuzz import fuzz
 
 from unrender.documents import Box
 from unrender.errors import DataError
-from unrender.receipts import FIELDS, LABELS, parse_amount, parse_date
+from unrender.receipts import FIELDS, LABELS, is_currency, parse_amount, parse_date
 from unrender.words import Line, Word, WordPage, order_lines, split_lines
 
 IGNORED = -1  # a word whose label is not known
@@ -74,7 +74,8 @@ def label_receipt(words: Sequence[Word], fields: Mapping[str, str]) -> list[int]
     for place in others:
         labels[place] = IGNORED
     for place in likely:
-        _mark(labels, range(place, place + 1), "total")
+        first = place - 1 if _names_currency(words, place, fields["total"]) else place
+        _mark(labels, range(first, place + 1), "total")
     return labels
 
 
@@ -145,6 +146,12 @@ def _row(words: Sequence[Word], place: int) -> str:
 
 def _speaks_of_total(row: str) -> bool:
     return any(word in row for word in _TOTAL_WORDS) and not any(word in row for word in _NOT_TOTAL)
+
+
+def _names_currency(words: Sequence[Word], place: int, text: str) -> bool:
+    """Say whether the word before an amount is the currency that the field begins with."""
+    before = words[place - 1] if place else None
+    return before is not None and is_currency(before, words[place]) and text.upper().startswith(before.text.upper())
 
 
 def _mark(labels: list[int], places: range, name: str) -> None:

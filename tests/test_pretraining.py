@@ -1,0 +1,251 @@
+"""LayoutLMv2's pre-training: each rule of the seed against leaking, on pixels and on labels."""
+
+import layout_models
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from unrender.errors import DataError
+from unrender.layers.spatial import PageModel
+from unrender.pixels import prepare
+from unrender.training.page_data import IGNORED
+from unrender.training.page_loop import PageRecipe, PageTrainer
+from unrender.training.pretraining import (
+    COVERED,
+    DROPPED,
+    MATCHED,
+    REPLACED,
+    VISIBLE,
+    Example,
+    PlainPage,
+    PretrainBatches,
+    PretrainModel,
+    Tasks,
+)
+
+CONFIG = layout_models.tiny()
+SIDE = 500
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    return layout_models.tokenizer(tmp_path, CONFIG)
+
+
+def noise(seed: int = 0, size: tuple[int, int] = (SIDE, SIDE)) -> Image.Image:
+    values = np.random.default_rng(seed).integers(1, 255, size[::-1])
+    return Image.fromarray(values.astype(np.uint8))
+
+
+def make(tokenizer, words: int = 40, image: Image.Image | None = None) -> Example:
+    """A page with two words to a line."""
+    top = np.arange(words) // 2 * 40
+    left = 500 * (np.arange(words) % 2)
+    boxes = np.stack([left + 10, top + 5, left + 300, top + 30], axis=1)
+    return Example(tokenizer.pieces(["ab"] * words), boxes, np.arange(words) // 2, image or noise())
+
+
+def pages(count: int = 6, words: int = 12) -> list[PlainPage]:
+    return [
+        PlainPage(
+            noise(seed, (100, 100)), ("total", "ab", "9") * (words // 3), layout_models.boxes(words), tuple(np.arange(words) // 3)
+        )
+        for seed in range(count)
+    ]
+
+
+def region(box) -> tuple[slice, slice]:
+    x0, y0, x1, y1 = (int(corner) * SIDE // 1000 for corner in box)
+    return slice(y0, y1 + 1), slice(x0, x1 + 1)
+
+
+def test_masking_keeps_the_layout_and_asks_for_the_very_tokens(tokenizer):
+    example = make(tokenizer)
+    before, boxes = [list(piece) for piece in example.pieces], example.boxes.copy()
+    example.mask_tokens(Tasks(), tokenizer, np.random.default_rng(0))
+    assert example.masked.any()
+    assert np.array_equal(example.boxes, boxes)
+    for place, masked in enumerate(example.masked):
+        assert example.targets[place] == (before[place] if masked else [IGNORED] * len(before[place]))
+        assert masked or example.pieces[place] == before[place]
+
+
+def test_a_masked_word_is_masked_in_the_raw_picture_before_anything_else(tokenizer):
+    """Two pictures that differ only where words are masked give the very same pixels."""
+    first, second = make(tokenizer), make(tokenizer)
+    for example in (first, second):
+        example.mask_tokens(Tasks(), tokenizer, np.random.default_rng(0))
+    other = np.array(noise())
+    for place in np.flatnonzero(second.masked):
+        other[region(second.boxes[place])] = 255 - other[region(second.boxes[place])]
+    second.image = Image.fromarray(other)
+    assert not np.array_equal(np.array(first.image), other)
+    one, two = (prepare(example.picture(), CONFIG.image) for example in (first, second))
+    assert np.array_equal(one, two)
+
+
+def test_pictures_of_words_that_stay_are_left_alone(tokenizer):
+    example = make(tokenizer)
+    example.mask_tokens(Tasks(), tokenizer, np.random.default_rng(0))
+    shown, original = np.array(example.picture()), np.array(example.image)
+    for place in np.flatnonzero(~example.masked):
+        assert np.array_equal(shown[region(example.boxes[place])], original[region(example.boxes[place])])
+
+
+def test_words_that_are_kept_or_exchanged_are_hidden_in_the_picture_too(tokenizer):
+    example = make(tokenizer, 400)
+    before = [list(piece) for piece in example.pieces]
+    example.mask_tokens(Tasks(), tokenizer, np.random.default_rng(0))
+    same = [place for place in np.flatnonzero(example.masked) if example.pieces[place] == before[place]]
+    as_mask = [place for place in np.flatnonzero(example.masked) if set(example.pieces[place]) == {tokenizer.mask}]
+    assert same
+    assert len(example.hidden) == example.masked.sum()
+    assert 0.6 < len(as_mask) / example.masked.sum() < 0.95
+    assert 0.1 < example.masked.mean() < 0.2
+
+
+def test_whole_lines_are_covered_and_their_words_stay_in_the_text(tokenizer):
+    example = make(tokenizer)
+    before = [list(piece) for piece in example.pieces]
+    example.cover_lines(Tasks(covered=0.3), np.random.default_rng(1))
+    assert example.covered.any()
+    assert not example.covered.all()
+    assert example.pieces == before
+    assert all(example.covered[place] == example.covered[place + 1] for place in range(0, 40, 2))
+    shown = np.array(example.picture())
+    for place in range(0, 40, 2):
+        line = region([*example.boxes[place][:2], *example.boxes[place + 1][2:]])
+        assert (not shown[line].any()) == example.covered[place]
+
+
+def test_masked_words_have_no_part_in_alignment(tokenizer):
+    example = make(tokenizer)
+    rng = np.random.default_rng(2)
+    example.mask_tokens(Tasks(masked=0.4), tokenizer, rng)
+    example.cover_lines(Tasks(covered=0.4), rng)
+    labels = example.alignment_labels()
+    assert (labels[example.masked] == IGNORED).all()
+    assert (labels[~example.masked & example.covered] == COVERED).all()
+    assert (labels[~example.masked & ~example.covered] == VISIBLE).all()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "kind"), [(Tasks(replaced=1.0), REPLACED), (Tasks(replaced=0.0, dropped=1.0), DROPPED)]
+)
+def test_a_negative_is_masked_and_covered_alike_and_all_its_words_count_as_covered(tokenizer, tasks, kind):
+    example, positive = make(tokenizer), make(tokenizer)
+    for one in (example, positive):
+        rng = np.random.default_rng(3)
+        one.mask_tokens(tasks, tokenizer, rng)
+        one.cover_lines(tasks, rng)
+    example.exchange_image(tasks, noise(9), np.random.default_rng(0))
+    assert example.kind == kind
+    assert example.hidden == positive.hidden
+    shown, untouched = (
+        np.array(example.picture()),
+        np.array(noise(9) if kind == REPLACED else Image.new("L", (SIDE, SIDE), 255)),
+    )
+    hidden = np.array(positive.picture()) == 0
+    assert hidden.any()
+    assert not shown[hidden].any()
+    assert np.array_equal(shown[~hidden], untouched[~hidden])
+    labels = example.alignment_labels()
+    assert set(labels[~example.masked].tolist()) == {COVERED}
+    assert set(labels[example.masked].tolist()) == {IGNORED}
+
+
+def test_a_negative_of_another_size_is_hidden_at_the_same_places(tokenizer):
+    example = make(tokenizer)
+    example.mask_tokens(Tasks(), tokenizer, np.random.default_rng(0))
+    example.exchange_image(Tasks(replaced=1.0), noise(9, (300, 800)), np.random.default_rng(0))
+    shown = np.array(example.picture())
+    assert shown.shape == (800, 300)
+    x0, y0, x1, y1 = example.hidden[0]
+    assert not shown[y0 * 8 // 10 : y1 * 8 // 10, x0 * 3 // 10 : x1 * 3 // 10].any()
+
+
+def test_a_batch_says_which_pictures_belong(tokenizer):
+    batches = PretrainBatches(pages(), tokenizer, CONFIG.image, Tasks(replaced=0.3, dropped=0.2), seed=0, batch=4)
+    kinds = {MATCHED: 0, REPLACED: 0, DROPPED: 0}
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        kinds[batches.make_example(0, rng).kind] += 1
+    assert 35 < kinds[MATCHED] < 65
+    assert 18 < kinds[REPLACED] < 42
+    assert kinds[DROPPED] > 8
+
+
+def test_a_replaced_picture_is_never_the_pages_own(tokenizer):
+    batches = PretrainBatches(pages(3), tokenizer, CONFIG.image, Tasks(replaced=1.0, masked=0, covered=0), seed=0)
+    rng = np.random.default_rng(0)
+    own = np.array(pages(3)[1].open_image())
+    assert not any(np.array_equal(np.array(batches.make_example(1, rng).image), own) for _ in range(20))
+
+
+def test_a_batch_is_the_same_whenever_it_is_asked_for(tokenizer):
+    one, two = (PretrainBatches(pages(), tokenizer, CONFIG.image, Tasks(), seed=5, batch=2) for _ in range(2))
+    for first, second in zip(one(7), two(7), strict=True):
+        assert np.array_equal(first, second)
+    assert not np.array_equal(one(7).tokens, one(8).tokens) or not np.array_equal(one(7).pixels, one(8).pixels)
+
+
+def test_special_tokens_and_padding_are_in_no_loss(tokenizer):
+    batch = PretrainBatches(pages(), tokenizer, CONFIG.image, Tasks(masked=1.0), seed=0, batch=2)(0)
+    special = np.isin(batch.tokens, [tokenizer.begin, tokenizer.separate, tokenizer.pad])
+    assert (batch.targets[special] == IGNORED).all()
+    assert (batch.alignment[special] == IGNORED).all()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "names"),
+    [
+        (Tasks(), ["mvlm", "tia", "tim"]),
+        (Tasks(alignment=False, matching=False), ["mvlm"]),
+        (Tasks(masking=False, matching=False), ["tia"]),
+    ],
+)
+def test_only_the_tasks_that_are_on_are_trained(tokenizer, tasks, names):
+    model = PretrainModel(PageModel(CONFIG), tasks)
+    batch = PretrainBatches(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=2)(0)
+    assert sorted(model.losses(batch)) == names
+
+
+def test_no_task_at_all_is_refused():
+    with pytest.raises(DataError, match="at least one task"):
+        Tasks(masking=False, alignment=False, matching=False)
+
+
+def test_all_losses_fall_and_a_stopped_run_goes_on_exactly(tokenizer, tmp_path):
+    def trainer(folder, updates):
+        encoder = PageModel(CONFIG)
+        encoder.init_weights(torch.Generator().manual_seed(0))
+        torch.manual_seed(0)
+        model = PretrainModel(encoder, Tasks())
+        batches = PretrainBatches(pages(4), tokenizer, CONFIG.image, Tasks(replaced=0.4), seed=0, batch=4)
+        recipe = PageRecipe(updates=updates, rate=3e-3)
+        return PageTrainer(model, batches, model.losses, recipe, tmp_path / folder)
+
+    whole = trainer("whole", 40)
+    whole.run()
+    first = {name: np.mean(values[:8]) for name, values in whole.recent.items()}
+    last = {name: np.mean(values[-8:]) for name, values in whole.recent.items()}
+    assert all(last[name] < first[name] for name in ("mvlm", "tia", "tim")), (first, last)
+
+    half = trainer("half", 40)
+    while half.update < 17:
+        half._learn()
+    half.save()
+    rest = trainer("half", 40)
+    assert rest.resume()
+    rest.run()
+    for name, tensor in whole.module.state_dict().items():
+        assert torch.equal(tensor, rest.module.state_dict()[name]), name
+
+
+def test_the_rate_warms_up_and_falls_to_zero():
+    recipe = PageRecipe(updates=100, rate=2e-5)
+    assert recipe.rate_at(0) == pytest.approx(2e-6)
+    assert recipe.rate_at(9) == pytest.approx(2e-5)
+    assert recipe.rate_at(55) == pytest.approx(1e-5)
+    assert recipe.rate_at(99) == pytest.approx(2e-5 / 90)

@@ -1,0 +1,25 @@
+"""Words and boxes of a page: from a PDF's own text, from RapidOCR, or given as JSON, hOCR or ALTO."""
+
+from unrender.words.given import parse_given, read_given
+from unrender.words.ocr import RapidReader, WordReader, open_reader
+from unrender.words.order import find_rows, order_lines, order_words
+from unrender.words.page import COORDINATES, Line, Word, WordPage, check_box, split_lines
+from unrender.words.pdf import read_pdf_words
+
+__all__ = [
+    "COORDINATES",
+    "Line",
+    "RapidReader",
+    "Word",
+    "WordPage",
+    "WordReader",
+    "check_box",
+    "find_rows",
+    "open_reader",
+    "order_lines",
+    "order_words",
+    "parse_given",
+    "read_given",
+    "read_pdf_words",
+    "split_lines",
+]

@@ -1,0 +1,129 @@
+"""The words of a picture, read by RapidOCR (extra `ocr`; its weights are in its wheel)."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from unrender.documents import Box
+from unrender.errors import MissingExtraError
+from unrender.words.order import order_lines
+from unrender.words.page import Line, WordPage, split_lines
+
+_TALL = 1.5  # a line of this height to its width stands on its side
+_SIDEWAYS = 0.5  # of the characters in such lines: then the picture lies on its side
+_DOUBTFUL = 0.8  # mean score below which the picture may stand on its head
+
+
+class WordReader(Protocol):
+    """Anything that finds the words of an upright RGB picture."""
+
+    def __call__(self, image: Image.Image) -> WordPage: ...
+
+
+class RapidReader:
+    """RapidOCR behind one call; a picture on its side is turned first."""
+
+    def __init__(self, threads: int = -1) -> None:
+        try:
+            from rapidocr import RapidOCR
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                "finding the words in a picture needs RapidOCR: pip install 'unrender[ocr]'; "
+                "or give the words with --words FILE (JSON, hOCR or ALTO)"
+            ) from error
+        self._library = RapidOCR(
+            params={
+                "Global.log_level": "critical",
+                "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+                "EngineConfig.onnxruntime.inter_op_num_threads": threads,
+            }
+        )
+
+    def __call__(self, image: Image.Image) -> WordPage:
+        """Find the words; a picture that lies on its side or stands on its head is turned first."""
+        best = self._read(image, 0)
+        for turns in _other_turns(best):
+            other = self._read(image, turns)
+            best = max(best, other, key=lambda reading: reading.weight if not reading.sideways else 0.0)
+        lines = order_lines(best.lines, best.slope)
+        return WordPage(best.width, best.height, tuple(split_lines(lines)), best.turns)
+
+    def _read(self, image: Image.Image, turns: int) -> "_Reading":
+        from rapidocr.utils.output import RapidOCROutput
+
+        turned = image.rotate(-90 * turns, expand=True) if turns else image
+        blue_first = np.asarray(turned.convert("RGB"))[:, :, ::-1].copy()
+        found = self._library(blue_first, use_cls=False)
+        if not isinstance(found, RapidOCROutput) or found.txts is None:
+            return _Reading(turned.width, turned.height, turns, [], np.zeros((0, 4, 2)))
+        quads = np.asarray(found.boxes, dtype=np.float64)
+        scores = found.scores or (1.0,) * len(quads)
+        lines = [
+            Line(text, _frame(quad), float(sure)) for quad, text, sure in zip(quads, found.txts, scores, strict=True)
+        ]
+        return _Reading(turned.width, turned.height, turns, lines, quads)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What was found in the picture after some quarter turns."""
+
+    width: int
+    height: int
+    turns: int
+    lines: list[Line]
+    quads: NDArray[np.float64]  # (N, 4, 2)
+
+    @property
+    def weight(self) -> float:
+        """How much was read, and how surely."""
+        return sum(line.confidence * len(line.text) for line in self.lines)
+
+    @property
+    def certainty(self) -> float:
+        return self.weight / max(1, sum(len(line.text) for line in self.lines))
+
+    @property
+    def sideways(self) -> bool:
+        tall = sum(len(line.text) for line in self.lines if line.box.height > _TALL * line.box.width)
+        return tall > _SIDEWAYS * sum(len(line.text) for line in self.lines)
+
+    @property
+    def slope(self) -> float:
+        return slope_of(self.quads)
+
+
+def _other_turns(reading: _Reading) -> tuple[int, ...]:
+    """Say which ways to try when a picture was hard to read as it is."""
+    if not reading.lines:
+        return ()
+    if reading.sideways:
+        return (1, 3)
+    return (2,) if reading.certainty < _DOUBTFUL else ()
+
+
+@lru_cache(maxsize=1)
+def open_reader() -> RapidReader:
+    """Return the one RapidOCR of this process; it takes a second to load."""
+    return RapidReader()
+
+
+def slope_of(quads: NDArray[np.float64]) -> float:
+    """Return how far lines fall on each pixel to the right: the median over (N, 4, 2) corners, long lines first."""
+    if not len(quads):
+        return 0.0
+    along = quads[:, 1] - quads[:, 0]
+    wide = np.abs(along[:, 0]) >= np.median(np.abs(along[:, 0]))
+    slopes = along[wide, 1] / np.maximum(1.0, np.abs(along[wide, 0]))
+    slope = float(np.median(slopes))
+    return slope if math.isfinite(slope) else 0.0
+
+
+def _frame(quad: NDArray[np.float64]) -> Box:
+    (x0, y0), (x1, y1) = quad.min(axis=0), quad.max(axis=0)
+    return Box(float(x0), float(y0), float(x1), float(y1))
