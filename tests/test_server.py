@@ -1,0 +1,484 @@
+"""The HTTP API: what it answers, to good requests and to bad ones."""
+
+import dataclasses
+import io
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import get_type_hints
+
+import httpx
+import pytest
+from PIL import Image
+from serving import QUADRATIC, CountingEngine, bar, counting_reader, running, saying_reader
+
+from unrender import documents
+from unrender.errors import ConfigError, ModelError
+from unrender.server import Limits, Shelf, create_app, serve, shapes
+from unrender.server.shapes import DocumentShape, ProblemShape
+
+ROOT = Path(__file__).parent.parent
+TEXT = " ".join(said.text for said in QUADRATIC)
+FORMULA = (ROOT / "examples" / "quadratic.png").read_bytes()
+SMALL = Limits(body_bytes=50_000, pixels=300_000, pages=3, waiting=2, workers=1, body_seconds=1, read_seconds=10)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with running(create_app(Shelf(saying_reader()), SMALL)) as address, httpx.Client(base_url=address) as client:
+        yield client
+
+
+def read(client: httpx.Client, content: bytes = FORMULA, **options: object) -> httpx.Response:
+    return client.post("/v1/read", content=content, params={name: str(value) for name, value in options.items()})
+
+
+def events_of(response: httpx.Response) -> list[tuple[str, dict[str, object]]]:
+    """Parse server-sent events."""
+    found = []
+    for block in response.text.split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if lines:
+            found.append((lines["event"], json.loads(lines["data"])))
+    return found
+
+
+def test_a_picture_as_the_body_is_read(client):
+    answer = read(client)
+    assert answer.status_code == 200
+    document = answer.json()
+    assert (document["text"], document["status"], document["model"]) == (TEXT, {"kind": "complete"}, "formula")
+    tokens = document["pages"][0]["blocks"][0]["tokens"]
+    assert [token["text"] for token in tokens] == [said.text for said in QUADRATIC]
+    doubtful = tokens[9]
+    assert doubtful["probability"] == pytest.approx(0.55, abs=0.02)
+    assert [other["text"] for other in doubtful["alternatives"]] == ["6", "h", "\\delta"]
+    assert doubtful["box"]["x0"] <= 155 < 164 <= doubtful["box"]["x1"]
+
+
+def test_a_form_with_a_file_and_options_is_read(client):
+    files = {"file": ("some/where/quadratic.png", FORMULA, "image/png")}
+    answer = client.post("/v1/read", files=files, data={"format": "mathml", "n_best": "1"})
+    document = answer.json()
+    assert (answer.status_code, document["source"]) == (200, "quadratic.png")
+    assert document["output"]["format"] == "mathml"
+    assert document["output"]["text"].startswith("<math")
+
+
+def test_answers_have_the_shape_that_is_described(client):
+    DocumentShape.model_validate(read(client, n_best=2).json(), extra="forbid")
+    ProblemShape.model_validate(read(client, b"").json(), extra="forbid")
+
+
+@pytest.mark.parametrize("name", ["Status", "Box", "Alternative", "Token", "Reading", "Block", "Page"])
+def test_the_described_shapes_are_those_of_documents(name):
+    fields = {field.name for field in dataclasses.fields(getattr(documents, name))}
+    described = set(get_type_hints(getattr(shapes, f"{name}Shape"))) - {"model_config"}
+    assert {field for field in described if not field.startswith("_") and field.islower()} - {"text"} == fields - {
+        "text"
+    }
+
+
+def test_a_stream_tells_the_text_as_it_grows_and_then_the_document():
+    with running(create_app(Shelf(saying_reader(step_seconds=0.01)))) as address:
+        answer = httpx.post(f"{address}/v1/read", params={"stream": "true", "format": "latex"}, content=FORMULA)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *texts, (last, document) = events_of(answer)
+    assert len(texts) > 2
+    assert all(name == "text" and TEXT.startswith(str(data["text"])) for name, data in texts)
+    lengths = [len(str(data["text"])) for _, data in texts]
+    assert lengths == sorted(lengths)
+    assert (last, document["text"], document["output"]["text"]) == ("document", TEXT, TEXT)
+
+
+def test_a_stream_with_beams_tells_a_text_too():
+    with running(create_app(Shelf(saying_reader(step_seconds=0.01)))) as address:
+        answer = httpx.post(f"{address}/v1/read", params={"stream": "true", "beam": "3"}, content=FORMULA)
+    names = [name for name, _ in events_of(answer)]
+    assert (names[0], names[-1]) == ("text", "document")
+
+
+def test_what_goes_wrong_in_a_stream_is_an_event(client):
+    [(name, problem)] = events_of(read(client, bar(3), stream="true", task="receipt"))
+    assert (name, problem["status"]) == ("error", 422)
+    assert "reads formula, not receipt" in str(problem["error"])
+
+
+def test_chosen_pages_of_a_pdf_are_read(client, make_pdf):
+    answer = read(client, make_pdf(pages=5), pages="2,4-5")
+    assert [page["number"] for page in answer.json()["pages"]] == [2, 4, 5]
+
+
+def test_a_preview_shows_a_page_and_counts_them(client, make_pdf):
+    answer = client.post("/v1/preview", params={"page": 2}, content=make_pdf(pages=2, width_points=144))
+    assert (answer.status_code, answer.headers["pages"], answer.headers["content-type"]) == (200, "2", "image/png")
+    with Image.open(io.BytesIO(answer.content)) as image:
+        assert (image.width, image.height) == (220, 110)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "expected"),
+    [
+        ("x ^ { 2 }", "mathml", "<msup><mi>x</mi><mn>2</mn></msup>"),
+        ("x", "markdown", "$$"),
+        ("\\frac { 1 } { 2 }", "typst", "frac"),
+    ],
+)
+def test_formulas_are_converted(client, text, target, expected):
+    answer = client.post("/v1/convert", json={"text": text, "target": target})
+    assert (answer.status_code, expected in answer.json()["text"]) == (200, True)
+
+
+def test_a_formula_that_is_wrong_says_where(client):
+    answer = client.post("/v1/convert", json={"text": "\\frac { 1"})
+    assert answer.status_code == 422
+    assert answer.json()["position"] == 9
+
+
+BAD = {
+    "empty body": (b"", {}, {}, 400, "The body is empty"),
+    "not an image": (b"hello, this is text", {}, {}, 415, "neither a PDF nor an image"),
+    "another type": (b"{}", {}, {"content-type": "application/json"}, 415, "cannot be read; send an image"),
+    "cut image": (FORMULA[:200], {}, {}, 422, "damaged"),
+    "too many bytes": (b"\x89PNG" + b"0" * 60_000, {}, {}, 413, "larger than 50,000 bytes"),
+    "unknown task": (FORMULA, {"task": "formul"}, {}, 422, "did you mean formula?"),
+    "unknown model": (FORMULA, {"model": "formulae"}, {}, 422, "did you mean formula?"),
+    "a path as model": (FORMULA, {"model": "/etc"}, {}, 422, "model: String should match"),
+    "a path upwards": (FORMULA, {"model": ".."}, {}, 422, "This server has no model called"),
+    "unknown format": (FORMULA, {"format": "latx"}, {}, 422, "did you mean latex?"),
+    "beam of none": (FORMULA, {"beam": "0"}, {}, 422, "beam: Input should be greater"),
+    "unknown parameter": (FORMULA, {"beams": "2"}, {}, 422, "beams: Extra inputs are not permitted"),
+    "page beyond": (FORMULA, {"pages": "2"}, {}, 422, "There is no page 2"),
+    "pages in words": (FORMULA, {"pages": "all"}, {}, 422, "pages: String should match"),
+    "task of no model": (FORMULA, {"task": "receipt"}, {}, 422, "reads formula, not receipt"),
+    "needless question": (FORMULA, {"question": "why"}, {}, 422, "takes no question"),
+    "form without boundary": (b"x", {}, {"content-type": "multipart/form-data"}, 400, "The form cannot be read"),
+    "form of nothing": (b"x", {}, {"content-type": "multipart/form-data; boundary=x"}, 400, "The form"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_request_is_answered_with_a_sentence_and_the_right_status(client, case):
+    content, parameters, headers, status, sentence = BAD[case]
+    answer = client.post("/v1/read", content=content, params=parameters, headers=headers)
+    assert (answer.status_code, answer.json()["status"]) == (status, status)
+    assert sentence in answer.json()["error"]
+    assert "Traceback" not in answer.text
+
+
+def test_too_many_pixels_are_refused_before_they_are_unpacked(client, make_png_header):
+    for width, height in ((1000, 1000), (10_000, 9_000), (100_000, 100_000)):
+        answer = read(client, make_png_header(width, height))
+        assert (answer.status_code, "pixels" in answer.json()["error"]) == (413, True)
+
+
+def test_too_many_pages_are_refused(client, make_pdf):
+    answer = read(client, make_pdf(pages=4))
+    assert (answer.status_code, answer.json()["error"]) == (
+        413,
+        "4 pages are more than the limit of 3; choose some with `pages`.",
+    )
+
+
+def test_a_form_without_file_says_so(client):
+    answer = client.post("/v1/read", files={"picture": ("a.png", FORMULA)})
+    assert (answer.status_code, answer.json()["error"]) == (
+        400,
+        "The form has no file; send one in the field `file`.",
+    )
+
+
+def test_a_body_of_unknown_length_is_bounded_too(client):
+    answer = client.post("/v1/read", content=(b"x" * 10_000 for _ in range(10)))
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(("path", "status"), [("/v1/read?beam=0", 422), ("/v1/models", 405), ("/nothing", 404)])
+def test_an_early_answer_reaches_a_client_that_is_still_sending(client, path, status):
+    assert client.post(path, content=(b"x" * 10_000 for _ in range(15))).status_code == status
+
+
+def test_a_text_too_long_to_convert_is_refused():
+    with running(create_app(Shelf(saying_reader()), Limits(text_characters=10))) as address:
+        long = httpx.post(f"{address}/v1/convert", json={"text": "x" * 11})
+        longer = httpx.post(f"{address}/v1/convert", json={"text": "x" * 1100})
+    assert (long.status_code, longer.status_code) == (413, 413)
+
+
+def test_unknown_paths_and_methods_are_answered_in_the_same_shape(client):
+    lost, wrong = client.get("/v2/read"), client.get("/v1/read")
+    assert (lost.status_code, wrong.status_code) == (404, 405)
+    assert "There is nothing at /v2/read" in lost.json()["error"]
+    assert wrong.headers["allow"] == "POST"
+
+
+@pytest.mark.parametrize(
+    "path", ["/..%2f..%2fetc%2fpasswd", "/%2e%2e/unrender/cli.py", "/server/__init__.py", "/etc/passwd"]
+)
+def test_no_path_leads_to_the_file_system(client, path):
+    assert client.get(path).status_code == 404
+
+
+def test_models_are_named_without_their_paths(client):
+    listed = client.get("/v1/models").json()
+    assert [(model["name"], model["default"]) for model in listed["models"]] == [("formula", True)]
+    assert str(ROOT) not in json.dumps(listed)
+
+
+def test_health_and_metrics_tell_how_busy_it_is(client):
+    read(client)
+    assert client.get("/health").json()["status"] == "ok"
+    lines = client.get("/metrics").text.splitlines()
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert int(values["unrender_pages_total"]) >= 1
+    assert int(values['unrender_requests_total{route="/v1/read",status="200"}']) >= 1
+    assert (values["unrender_waiting"], values["unrender_body_bytes"]) == ("0", "0")
+    assert values['unrender_read_seconds_bucket{le="+Inf"}'] == values["unrender_read_seconds_count"]
+
+
+def test_every_answer_forbids_other_origins(client):
+    for path in ("/", "/docs", "/health", "/nothing"):
+        policy = client.get(path).headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "http" not in policy
+
+
+def test_the_docs_show_every_route_and_ask_nobody_else(client):
+    page = client.get("/docs").text
+    for path in client.get("/openapi.json").json()["paths"]:
+        assert path in page
+    assert "<script" not in page
+    assert page.count("http") == page.count("http://127.0.0.1:8000")
+
+
+def test_a_token_is_asked_for():
+    with running(create_app(Shelf(saying_reader()), token="säcret")) as address:  # codespell:ignore
+        given = {"right": "säcret", "wrong": "secret", "prefix": "säcre"}
+        answers = {
+            name: httpx.get(f"{address}/v1/models", headers={b"Authorization": f"Bearer {token}".encode()}).status_code
+            for name, token in given.items()
+        }
+        none = httpx.get(f"{address}/metrics")
+        open_paths = [httpx.get(f"{address}{path}").status_code for path in ("/", "/health", "/docs")]
+    assert answers == {"right": 200, "wrong": 401, "prefix": 401}
+    assert (none.status_code, none.headers["www-authenticate"]) == (401, "Bearer")
+    assert open_paths == [200, 200, 200]
+
+
+class BrokenEngine:
+    def start(self, pixels, sizes=None):
+        raise ZeroDivisionError("/secret/path")
+
+
+def test_a_mistake_of_ours_is_a_sentence_and_tells_nothing():
+    with running(create_app(Shelf(counting_reader(BrokenEngine())))) as address:
+        answer = httpx.post(f"{address}/v1/read", content=bar(3))
+    assert answer.status_code == 500
+    assert answer.json() == {"status": 500, "error": "The server made a mistake; its log says more."}
+
+
+class Gated:
+    """A server whose one worker waits at a gate, and threads that ask it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.gate = threading.Event()
+        self.engine = CountingEngine(gate=self.gate)
+        self.app = create_app(Shelf(counting_reader(self.engine)), limits)
+        self.answers: dict[int, httpx.Response] = {}
+        self._threads: list[threading.Thread] = []
+
+    def ask(self, address: str, columns: int, **parameters: str) -> None:
+        def post() -> None:
+            self.answers[columns] = httpx.post(
+                f"{address}/v1/read", content=bar(columns), params=parameters, timeout=30
+            )
+
+        self._threads.append(threading.Thread(target=post))
+        self._threads[-1].start()
+
+    def finish(self) -> None:
+        self.gate.set()
+        for thread in self._threads:
+            thread.join(30)
+
+
+def waiting_for(address: str, count: int) -> None:
+    """Wait until so many requests are in the queue."""
+    deadline = time.monotonic() + 20
+    while httpx.get(f"{address}/health").json()["waiting"] != count:
+        assert time.monotonic() < deadline, "the queue never got there"
+        time.sleep(0.02)
+
+
+def test_requests_that_wait_are_read_in_one_batch_and_each_gets_its_own_answer():
+    gated = Gated(Limits(workers=1, batch=8))
+    with running(gated.app) as address:
+        gated.ask(address, 1)
+        assert gated.engine.reached.wait(20)
+        for columns in range(2, 7):
+            gated.ask(address, columns)
+        waiting_for(address, 5)
+        gated.finish()
+    assert gated.engine.batches == [1, 5]
+    assert {columns: answer.json()["text"] for columns, answer in gated.answers.items()} == {
+        columns: f"n{columns}" for columns in range(1, 7)
+    }
+
+
+def test_requests_with_other_options_are_not_mixed():
+    gated = Gated(Limits(workers=1, batch=8))
+    with running(gated.app) as address:
+        gated.ask(address, 1)
+        assert gated.engine.reached.wait(20)
+        gated.ask(address, 2, beam="2")
+        gated.ask(address, 3)
+        waiting_for(address, 2)
+        gated.finish()
+    assert gated.engine.batches == [1, 1, 1]
+    assert sorted(answer.json()["text"] for answer in gated.answers.values()) == ["n1", "n2", "n3"]
+
+
+def test_a_long_document_does_not_hold_up_the_small_ones(make_pdf):
+    gated = Gated(Limits(workers=1, batch=1))
+    with running(gated.app) as address, httpx.Client(base_url=address, timeout=30) as client:
+        first = threading.Thread(target=lambda: client.post("/v1/read", content=make_pdf(pages=6)))
+        first.start()
+        assert gated.engine.reached.wait(20)
+        gated.ask(address, 5)
+        waiting_for(address, 2)
+        gated.finish()
+        first.join(30)
+        metrics = client.get("/metrics").text
+    assert gated.answers[5].json()["text"] == "n5"
+    assert "unrender_pages_total 7" in metrics
+
+
+def test_a_full_queue_says_when_to_come_back():
+    gated = Gated(Limits(workers=1, waiting=2))
+    with running(gated.app) as address:
+        gated.ask(address, 1)
+        assert gated.engine.reached.wait(20)
+        gated.ask(address, 2)
+        gated.ask(address, 3)
+        waiting_for(address, 2)
+        refused = httpx.post(f"{address}/v1/read", content=bar(4))
+        gated.finish()
+    assert refused.status_code == 503
+    assert int(refused.headers["retry-after"]) >= 1
+    assert refused.json()["error"] == "2 requests are waiting already; try again later."
+    assert [gated.answers[columns].status_code for columns in (1, 2, 3)] == [200, 200, 200]
+
+
+def test_bodies_beyond_the_memory_are_refused():
+    with running(create_app(Shelf(counting_reader()), Limits(memory_bytes=100))) as address:
+        answer = httpx.post(f"{address}/v1/read", content=bar(4) + b"0" * 100)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_reading_that_takes_too_long_is_given_up():
+    engine = CountingEngine(step_seconds=0.2)
+    with running(create_app(Shelf(counting_reader(engine)), Limits(read_seconds=0.5, workers=1))) as address:
+        answer = httpx.post(f"{address}/v1/read", content=bar(4))
+        [(name, problem)] = events_of(
+            httpx.post(f"{address}/v1/read", params={"stream": "true"}, content=bar(4), timeout=20)
+        )[-1:]
+        until(lambda: "unrender_abandoned_pages_total 2" in httpx.get(f"{address}/metrics").text)
+    assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
+    assert "longer than 0.5 seconds" in answer.json()["error"]
+    assert (name, problem["status"]) == ("error", 503)
+
+
+def until(condition) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("stream", ["false", "true"])
+def test_work_ends_when_the_client_goes_away(stream):
+    engine = CountingEngine(step_seconds=0.2)
+    with running(create_app(Shelf(counting_reader(engine)), Limits(workers=1))) as address:
+        request = httpx.Request("POST", f"{address}/v1/read", content=bar(4), params={"stream": stream})
+        client = httpx.Client(timeout=0.5)
+        if stream == "true":
+            next(client.send(request, stream=True).iter_text())
+        else:
+            with pytest.raises(httpx.ReadTimeout):
+                client.send(request)
+        client.close()
+        until(lambda: "unrender_abandoned_pages_total 1" in httpx.get(f"{address}/metrics").text)
+    assert engine.steps < 10
+
+
+def test_a_client_that_leaves_while_it_waits_is_forgotten():
+    gated = Gated(Limits(workers=1))
+    with running(gated.app) as address:
+        gated.ask(address, 1)
+        assert gated.engine.reached.wait(20)
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{address}/v1/read", content=bar(2), params={"beam": "2"}, timeout=0.5)
+        waiting_for(address, 0)
+        gated.finish()
+    assert gated.engine.batches == [1]
+
+
+def test_a_body_that_comes_too_slowly_is_refused(client):
+    address = client.base_url
+    with socket.create_connection((address.host, address.port)) as connection:
+        connection.sendall(b"POST /v1/read HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nabc")
+        connection.settimeout(20)
+        answer = b"".join(iter(lambda: connection.recv(10_000), b""))
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"did not arrive within 1 seconds" in answer
+
+
+def test_a_server_that_stops_refuses_what_waits():
+    gated = Gated(Limits(workers=1))
+    with running(gated.app) as address:
+        gated.ask(address, 1)
+        assert gated.engine.reached.wait(20)
+        gated.ask(address, 2, beam="2")
+        waiting_for(address, 1)
+        gated.finish()  # the server waits for answers under way
+    assert [gated.answers[columns].status_code for columns in (1, 2)] == [200, 200]
+
+
+def test_limits_must_be_positive():
+    with pytest.raises(ConfigError, match="waiting must be more than 0"):
+        Limits(waiting=0)
+
+
+def test_a_port_in_use_is_one_sentence(tiny_folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ConfigError, match="Cannot listen on"):
+        serve(port=taken.getsockname()[1], model=str(tiny_folder))
+
+
+def test_a_model_that_is_not_there_is_one_sentence():
+    with pytest.raises(ModelError, match="there is no model named"):
+        Shelf.open("no-such-model")
+
+
+def test_a_folder_is_known_by_its_name_and_not_by_its_path(tiny_folder):
+    shelf = Shelf.open(str(tiny_folder))
+    assert shelf.names[0] == "tiny"
+    assert shelf.find("tiny", None) is shelf.find(None, "formula") is shelf.default
+
+
+@pytest.mark.slow
+def test_the_command_serves_until_it_is_told_to_end(tiny_folder):
+    command = [sys.executable, "-m", "unrender", "serve", "--port", "0", "-m", str(tiny_folder)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        address = line.split(" at ")[1].split(" ")[0]
+        answer = httpx.post(f"{address}/v1/read", content=FORMULA, timeout=60)
+        process.terminate()
+        rest = process.stderr.read()
+    assert address.startswith("http://127.0.0.1:")
+    assert (answer.status_code, answer.json()["model"]) == (200, "tiny")
+    assert rest == ""

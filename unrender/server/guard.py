@@ -1,0 +1,120 @@
+"""What stands before every route: the token, the number of requests at once, safe headers, counting, and the last net.
+
+Plain ASGI, so that a body is not read and a client's leaving is not hidden from the routes.
+"""
+
+import asyncio
+import hmac
+import logging
+from contextlib import suppress
+from http import HTTPStatus
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from unrender.server.limits import Budget, Limits
+from unrender.server.metrics import Metrics
+from unrender.server.problems import HttpError
+
+_LOG = logging.getLogger("unrender.server")
+_DRAIN_SECONDS = 5.0
+_DRAINED = 4  # times the limit: so much of a body that is too large is still received
+_CLOSED_PATHS = ("/v1/", "/metrics")  # only these need the token: the page itself holds nothing
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """Lets requests through, or answers in the routes' place."""
+
+    def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics, token: str = "") -> None:
+        self._app, self._metrics, self._limits = app, metrics, limits
+        self._token = token.encode()
+        self._requests = Budget(limits.connections)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = _Body(scope, receive)
+        started = False
+
+        async def answer(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                self._dress(message)
+                self._metrics.count("requests", route=_route(scope), status=str(message["status"]))
+                if message["status"] != HTTPStatus.REQUEST_TIMEOUT:
+                    await body.drain(_DRAINED * self._limits.body_bytes)
+            await send(message)
+
+        counted = False
+        try:
+            self._check_token(scope)
+            self._requests.take(1)
+            counted = True
+            await self._app(scope, body.receive, answer)
+        except Exception as error:  # noqa: BLE001 - the last net: whatever it is, the client gets an answer
+            if not isinstance(error, HttpError):
+                _LOG.exception("%s %s failed", scope["method"], scope["path"])
+            if not started:
+                await HttpError.of(error).response()(scope, body.receive, answer)
+        finally:
+            if counted:
+                self._requests.give(1)
+
+    def _dress(self, message: Message) -> None:
+        headers = MutableHeaders(scope=message)
+        for name, value in _HEADERS.items():
+            headers.setdefault(name, value)
+
+    def _check_token(self, scope: Scope) -> None:
+        if not self._token or not str(scope["path"]).startswith(_CLOSED_PATHS):
+            return
+        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode("latin-1"), self._token):
+            raise HttpError(
+                HTTPStatus.UNAUTHORIZED,
+                "This server asks for its token; send it as `Authorization: Bearer TOKEN`.",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+
+
+class _Body:
+    """Knows whether a body has been received to its end."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
+        self._complete = False
+        self._awaited = (
+            Headers(scope=scope).get("expect", "").lower() != "100-continue"
+        )  # else sent only when asked for
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._awaited = True
+        self._complete = self._complete or not message.get("more_body", False)
+        return message
+
+    async def drain(self, limit: int) -> None:
+        """Receive and forget the rest: a client that is still sending when the connection ends sees no answer."""
+        forgotten = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while self._awaited and not self._complete and forgotten <= limit:
+                    forgotten += len((await self.receive()).get("body", b""))
+
+
+def _route(scope: Scope) -> str:
+    """Return the pattern of the route, so that invented paths do not become metrics."""
+    return str(getattr(scope.get("route"), "path", "other"))

@@ -1,0 +1,87 @@
+"""What a client is told when something is wrong: a status and one sentence, as JSON; never a traceback."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from unrender.documents import Json
+from unrender.errors import LatexError, UnrenderError
+
+_LONGEST_QUOTE = 200
+
+
+class HttpError(Exception):
+    """An answer other than success."""
+
+    def __init__(
+        self, status: int, sentence: str, *, headers: Mapping[str, str] | None = None, place: int | None = None
+    ):
+        super().__init__(sentence)
+        self.status = status
+        self.headers = dict(headers or {})
+        self.place = place  # of the character in a text that is wrong
+
+    @classmethod
+    def busy(cls, sentence: str, retry_seconds: int = 1) -> "HttpError":
+        return cls(HTTPStatus.SERVICE_UNAVAILABLE, sentence, headers={"Retry-After": str(retry_seconds)})
+
+    @classmethod
+    def of(cls, error: Exception) -> "HttpError":
+        """Turn any error into a problem; one that is not the user's tells nothing of our insides."""
+        if isinstance(error, HttpError):
+            return error
+        if isinstance(error, UnrenderError):
+            places = [part.position for part in (error, error.__cause__) if isinstance(part, LatexError)]
+            return cls(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), place=next(iter(places), None))
+        return cls(HTTPStatus.INTERNAL_SERVER_ERROR, "The server made a mistake; its log says more.")
+
+    @property
+    def body(self) -> dict[str, Json]:
+        place = {} if self.place is None else {"position": self.place}
+        return {"status": self.status, "error": str(self), **place}
+
+    def response(self) -> JSONResponse:
+        return JSONResponse(self.body, self.status, self.headers)
+
+
+def install(app: FastAPI) -> None:
+    """Let the app answer every error in the one shape."""
+    app.add_exception_handler(HttpError, _answer)
+    app.add_exception_handler(UnrenderError, _answer)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    app.add_exception_handler(HTTPException, _answer_http)
+
+
+def describe(errors: "list[Mapping[str, object]]") -> str:
+    """Say in one sentence what pydantic found wrong."""
+    parts = []
+    for error in errors:
+        location = error["loc"]
+        names = [str(name) for name in location if name not in ("query", "body")] if isinstance(location, tuple) else []
+        given = repr(error.get("input"))
+        quote = f", got {given}" if len(given) <= _LONGEST_QUOTE and error["type"] != "missing" else ""
+        parts.append(f"{'.'.join(names) or 'body'}: {error['msg']}{quote}")
+    return "; ".join(parts) + "."
+
+
+async def _answer(request: Request, error: Exception) -> JSONResponse:
+    return HttpError.of(error).response()
+
+
+async def _answer_invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, describe(list(error.errors()))).response()
+
+
+async def _answer_http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    sentences = {
+        HTTPStatus.NOT_FOUND: f"There is nothing at {request.url.path[:_LONGEST_QUOTE]}; /docs lists what there is.",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here; /docs says what is.",
+    }
+    sentence = sentences.get(HTTPStatus(error.status_code), str(error.detail))
+    return HttpError(error.status_code, sentence, headers=error.headers).response()

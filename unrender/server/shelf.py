@@ -1,0 +1,76 @@
+"""The models that requests may name: those in the package and the one the server was started with, nothing else."""
+
+import copy
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from unrender import tasks
+from unrender.errors import ModelError
+from unrender.listing import list_models
+from unrender.reader import Reader
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One model, as clients see it: no path."""
+
+    name: str
+    task: str
+    licence: str
+    seed: str
+
+
+class Shelf:
+    """Opens each model once, when it is first asked for."""
+
+    def __init__(self, default: Reader, offers: Iterable[Offer] = ()) -> None:
+        own = Offer(default.name, default.config.task, default.config.licence, default.config.seed)
+        self.default = default
+        self.offers = (own, *(offer for offer in offers if offer.name != own.name))
+        self._readers = {default.name: default}
+        self._variants: dict[tuple[str, str], Reader] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, model: str | None = None) -> "Shelf":
+        """Open the default model; a ModelError says what is wrong with it."""
+        offers = [
+            Offer(entry.name, entry.task, entry.licence, entry.seed)
+            for entry in list_models()
+            if Path(entry.where).is_dir()
+        ]
+        default = Reader.open(model)
+        if default.name not in [offer.name for offer in offers]:
+            default.name = default.config.name  # a folder is known by its model's name, not by its path
+        return cls(default, offers)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every model a request may name, the default first."""
+        return tuple(offer.name for offer in self.offers)
+
+    def find(self, model: str | None, task: str | None) -> Reader:
+        """Return the reader for a model and a task; one without the other implies it."""
+        wanted = tasks.find(task) if task else None
+        name = model or (wanted.name if wanted and wanted.name in self.names else self.default.name)
+        with self._lock:
+            reader = self._open(name)
+            if wanted is None or wanted.name == reader.task.name:
+                return reader
+            if (name, wanted.name) not in self._variants:
+                variant = copy.copy(reader)  # the same weights
+                variant.task = wanted
+                self._variants[name, wanted.name] = variant
+            return self._variants[name, wanted.name]
+
+    def _open(self, name: str) -> Reader:
+        if name not in self.names:
+            near = get_close_matches(name, self.names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.names)}."
+            raise ModelError(f"This server has no model called {name}; {hint}")
+        if name not in self._readers:
+            self._readers[name] = Reader.open(name)
+        return self._readers[name]
