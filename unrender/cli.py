@@ -153,15 +153,44 @@ def train(
 @app.command()
 def evaluate(
     model: Annotated[str, typer.Argument(help="Name or folder of a model.")],
-    dataset: Annotated[Path, typer.Argument(help="Folder or manifest of images with their truth.")],
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
+    folder: Annotated[Path, typer.Argument(help="Folder of pictures with their truth, or the file that lists them.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, drawn at random without replacement.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that draw and of the intervals.")] = 0,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
     engine: Engine = None,
+    column: Annotated[str | None, typer.Option(help="Column of metadata.jsonl that holds the truth.")] = None,
+    compare: Annotated[
+        str | None, typer.Option(help="tokens, unified or symbols; by default as the format asks.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Folder for report.html: plots, worst and random cases.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a model on a dataset with the metrics of its task."""
-    report = _find("unrender.evaluation", "evaluate")(model, dataset, limit=limit, beams=beam, engine=engine)
-    typer.echo(json.dumps(asdict(report), indent=2) if as_json else str(report))  # type: ignore[call-overload]
+    """Measure a model on a dataset: read every picture and compare with its truth.
+
+    Example: unrender evaluate formula im2latex-printed-validate --limit 1000 --report out
+    """
+    import numpy as np
+
+    from unrender import evaluation
+    from unrender.datasets import open_dataset
+    from unrender.reader import Reader
+    from unrender.report import write_report
+
+    dataset = open_dataset(folder, column=column)
+    if limit is not None:
+        dataset = dataset.sample(limit, np.random.default_rng(seed))
+    for note in dataset.notes:
+        _say(f"Note: {note}")
+    comparison = None if compare is None else evaluation.find_comparison(compare)
+    reader = Reader.open(model, engine=engine)
+    result = evaluation.evaluate(reader, dataset, beams=beam, comparison=comparison, progress=_progress)
+    failed = result.statuses()["failed"]
+    if failed:
+        _say(f"Note: {failed:,} pictures could not be read and count as read empty.")
+    if report is not None:
+        _say(f"Note: the report is {write_report(result, report, np.random.default_rng(seed))}.")
+    rng = np.random.default_rng(seed)
+    typer.echo(json.dumps(result.summary()) if as_json else evaluation.describe(result, rng))
 
 
 @app.command()
