@@ -49,7 +49,10 @@ def make(tokenizer, words: int = 40, image: Image.Image | None = None) -> Exampl
 def pages(count: int = 6, words: int = 12) -> list[PlainPage]:
     return [
         PlainPage(
-            noise(seed, (100, 100)), ("total", "ab", "9") * (words // 3), layout_models.boxes(words), tuple(np.arange(words) // 3)
+            noise(seed, (100, 100)),
+            ("total", "ab", "9") * (words // 3),
+            layout_models.boxes(words),
+            tuple(np.arange(words) // 3),
         )
         for seed in range(count)
     ]

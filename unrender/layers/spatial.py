@@ -224,7 +224,7 @@ class SpatialAttention(nn.Module):
 
     def __init__(self, config: LayoutConfig) -> None:
         super().__init__()
-        self.heads, self.dropout = config.heads, config.dropout
+        self.heads, self.dropout = config.heads, config.attention_dropout
         self.qkv = nn.Linear(config.hidden, 3 * config.hidden, bias=False)
         self.query_bias = nn.Parameter(torch.zeros(config.hidden))
         self.value_bias = nn.Parameter(torch.zeros(config.hidden))

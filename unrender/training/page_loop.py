@@ -61,7 +61,9 @@ class PageTrainer(Generic[Batch]):
         torch.set_flush_denormal(True)
         self.module, self.recipe, self.folder = module, recipe, folder
         self._batches, self._losses, self._score = batches, losses, score
-        self.optimiser = torch.optim.AdamW(_groups(module, recipe, fresh), lr=recipe.rate, betas=recipe.betas)
+        self.optimiser = torch.optim.AdamW(
+            _groups(module, recipe, fresh), lr=recipe.rate, betas=recipe.betas, fused=True
+        )
         self.update, self.seconds, self.best = 0, 0.0, -math.inf
         self.recent: dict[str, list[float]] = {}
         self.averages = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
