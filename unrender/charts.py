@@ -52,7 +52,7 @@ def _grid(top: float) -> str:
 
 def _ceiling(value: float) -> float:
     """Round up to a value that the grid divides well."""
-    return next((top for top in (0.04, 0.1, 0.2, 0.4, 1.0, 2.0) if value * 1.08 <= top), max(1.0, value * 1.1))
+    return next((top for top in (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0) if value <= top), value)
 
 
 def _level(value: float, top: float) -> float:
