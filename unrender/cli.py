@@ -69,6 +69,9 @@ def read(
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Stop a page after this many tokens.")] = None,
     pages: Annotated[str, typer.Option(help="Pages of a PDF or TIFF, such as 1-4,7; by default all.")] = "",
     question: Annotated[str, typer.Option(help="What to ask, for the task `question`.")] = "",
+    words: Annotated[
+        Path | None, typer.Option(help="File with the words and boxes (JSON, hOCR, ALTO), for models that label them.")
+    ] = None,
     engine: Engine = None,
     batch: Annotated[int, typer.Option(min=1, help="Pages read together.")] = 8,
     overlay: Annotated[Path | None, typer.Option(help="Save a picture of where each token was seen.")] = None,
@@ -96,12 +99,12 @@ def read(
     inputs, errors = sources.gather(files or [], sources.parse_pages(pages))
     if clipboard:
         inputs.append(sources.clipboard())
-    options = Options(beams=beam, n_best=n_best, max_tokens=max_tokens, question=question)
+    options = Options(beams=beam, n_best=n_best, max_tokens=max_tokens, question=question, words=words)
     watched = None if watch is None else sources.Watch(watch)
     reader = Reader.open(model, task=task, engine=engine)
     chosen = delivery.DOCUMENT if as_json else delivery.choose_notation(notation, out, reader.task.notation)
     several = len(inputs) + len(errors) > 1 or watched is not None
-    target = delivery.Delivery(chosen, out, several=several, overlay=overlay, dpi=reader.config.image.dpi)
+    target = delivery.Delivery(chosen, out, several=several, overlay=overlay, dpi=reader.dpi)
     for error in errors:
         _complain(str(error))
     documents = reader.read_many(inputs, batch=batch, options=options)
@@ -187,10 +190,10 @@ def evaluate(
     failed = result.statuses()["failed"]
     if failed:
         _say(f"Note: {failed:,} pictures could not be read and count as read empty.")
-    if report is not None:
-        _say(f"Note: the report is {write_report(result, report, np.random.default_rng(seed))}.")
     rng = np.random.default_rng(seed)
     typer.echo(json.dumps(result.summary()) if as_json else evaluation.describe(result, rng))
+    if report is not None:
+        _say(f"Note: the report is {write_report(result, report, np.random.default_rng(seed))}.")
 
 
 @app.command()
