@@ -27,13 +27,16 @@ ARROWS: dict[str, frozenset[str]] = {
         "pixels": "models",
         "images": "pixels",
         "words": "documents images",
+        "labelling": "models",
+        "receipts": "documents words",
+        "page_work": "checkpoints documents engines images labelling metrics models receipts words",
         "formats": "documents latex",
         "tasks": "documents formats metrics",
         "layers": "models",
         "checkpoints": "models tokens",
-        "engines": "checkpoints decoding layers models",
+        "engines": "checkpoints decoding labelling layers models",
         "places": "documents images models",
-        "reader": "checkpoints decoding documents engines images models places repetition tasks tokens words",
+        "reader": "checkpoints decoding documents engines images models page_work places repetition tasks tokens",
         "overlay": "documents",
         "sources": "reader",
         "delivery": "documents formats images overlay reader",
@@ -48,7 +51,7 @@ ARROWS: dict[str, frozenset[str]] = {
         "__main__": "cli",
     }.items()
 } | {"cli": EVERYTHING, "training": EVERYTHING}
-TORCH_PLACES = ("layers/", "training/", "engines/torch_engine.py", "engines/export.py")
+TORCH_PLACES = ("layers/", "training/", "engines/torch_engine.py", "engines/export/")
 TORCH_LIBRARIES = frozenset({"torch", "transformers", "albumentations", "onnx", "onnxscript", "ray"})
 
 

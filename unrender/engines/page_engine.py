@@ -47,10 +47,10 @@ class TorchPageEngine:
 
         from unrender.layers.spatial import PageInputs
 
-        parts = [torch.from_numpy(np.ascontiguousarray(part)) for part in (tokens, boxes, mask)]
-        picture = None if pixels is None else torch.from_numpy(np.ascontiguousarray(pixels))
+        picture = None if pixels is None else torch.from_numpy(pixels)
+        inputs = PageInputs(torch.from_numpy(tokens), torch.from_numpy(boxes), torch.from_numpy(mask), picture)
         with torch.inference_mode():
-            scores: Scores = self.module(PageInputs(*parts, picture)).numpy()
+            scores: Scores = self.module(inputs).numpy()
         return scores
 
 

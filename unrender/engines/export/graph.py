@@ -1,0 +1,147 @@
+"""Write an ONNX graph node by node, so that every operation in it was chosen by measurement.
+
+What the measurements on CPUs said (docs/performance.md): `Gemm` on two-dimensional rows carries its bias for free;
+`Add` then `LayerNormalization` is several times faster than the fused `SkipLayerNormalization`; `FusedMatMul` reads
+keys where they lie; `GroupQueryAttention` appends to a cache in place.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, external_data_helper, helper, numpy_helper
+
+from unrender.engines.export.quantise import BLOCK, quantise
+
+Array = NDArray[np.generic]
+Floats = NDArray[np.float32]
+Attribute = int | float | str | Sequence[int] | onnx.GraphProto
+Dimension = int | str
+
+_OPSET, _IR_VERSION = 20, 10
+_CONTRIBUTED = frozenset(
+    {"FusedGemm", "FusedMatMul", "GatherBlockQuantized", "GroupQueryAttention", "MatMulNBits", "MultiHeadAttention"}
+)
+_CONTRIBUTED_DOMAIN = "com.microsoft"
+_KINDS = {"float32": TensorProto.FLOAT, "int32": TensorProto.INT32, "int64": TensorProto.INT64}
+_INLINE_BYTES = 64 << 20  # larger weights lie beside the graph, where ONNX Runtime maps them instead of copying
+_INT8_ACTIVATIONS = 4  # MatMulNBits: multiply in 8-bit integers
+
+
+@dataclass(frozen=True)
+class Linear:
+    """One linear layer: weight (outputs, inputs) and bias (outputs,), as torch keeps them."""
+
+    name: str
+    weight: Floats
+    bias: Floats | None = None
+
+
+class Graph:
+    """Nodes and weights of one graph; most methods return the name of what they add."""
+
+    def __init__(self, name: str, *, int8: bool = False, parent: "Graph | None" = None) -> None:
+        self._name, self._int8 = name, int8
+        self._nodes: list[onnx.NodeProto] = []
+        self._inputs: list[onnx.ValueInfoProto] = []
+        self._outputs: list[onnx.ValueInfoProto] = []
+        self._weights: dict[str, Array] = {} if parent is None else parent._weights
+        self._numbers: Iterator[int] = count() if parent is None else parent._numbers
+
+    def input(self, name: str, kind: str, shape: Sequence[Dimension]) -> str:
+        self._inputs.append(helper.make_tensor_value_info(name, _KINDS[kind], shape))
+        return name
+
+    def output(self, value: str, name: str, shape: Sequence[Dimension]) -> None:
+        """Give a float value out under a name; the node that makes it is renamed, so nothing is copied."""
+        for node in self._nodes:
+            for names in (node.input, node.output):
+                names[:] = [name if each == value else each for each in names]
+        self._outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+
+    def weight(self, name: str, array: Array) -> str:
+        """Store an array; the same name again means the same array."""
+        self._weights.setdefault(name, np.asarray(array, order="C"))
+        return name
+
+    def integers(self, *values: int) -> str:
+        return self.weight(f"integers {values}", np.array(values, dtype=np.int64))
+
+    def number(self, value: float) -> str:
+        return self.weight(f"number {value}", np.array(value, dtype=np.float32))
+
+    def add(self, operation: str, *inputs: str, **attributes: Attribute) -> str:
+        """Add a node with one output."""
+        return self.add_many(operation, *inputs, outputs=1, **attributes)[0]
+
+    def add_many(self, operation: str, *inputs: str, outputs: int, **attributes: Attribute) -> list[str]:
+        """Add a node with several outputs."""
+        names = [f"{operation} {next(self._numbers)}" for _ in range(outputs)]
+        domain = _CONTRIBUTED_DOMAIN if operation in _CONTRIBUTED else ""
+        node = helper.make_node(operation, inputs, names, domain=domain)
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+        self._nodes.append(node)
+        return names
+
+    def reshape(self, value: str, *shape: int) -> str:
+        return self.add("Reshape", value, self.integers(*shape))
+
+    def norm(self, value: str, name: str, scale: Floats, shift: Floats, epsilon: float) -> str:
+        weights = self.weight(f"{name}.weight", scale), self.weight(f"{name}.bias", shift)
+        return self.add("LayerNormalization", value, *weights, axis=-1, epsilon=epsilon)
+
+    def linear(self, rows: str, layer: Linear, *, activation: str = "") -> str:
+        """Map (R, inputs) to (R, outputs); `activation` is gelu, relu or none."""
+        if self._int8:
+            outputs = self._linear_int8(rows, layer)
+        else:
+            bias = [] if layer.bias is None else [self.weight(f"{layer.name}.bias", layer.bias)]
+            weight = self.weight(f"{layer.name}.weight", layer.weight)
+            if activation == "relu" and bias:
+                return self.add("FusedGemm", rows, weight, *bias, transB=1, activation="Relu")
+            outputs = self.add("Gemm", rows, weight, *bias, transB=1)
+        return self.add(activation.capitalize(), outputs) if activation else outputs
+
+    def embed(self, ids: str, name: str, table: Floats) -> str:
+        """Look up rows (R, width) of a (count, width) table."""
+        if not self._int8 or table.shape[1] % BLOCK:
+            return self.add("Gather", self.weight(f"{name}.weight", table), ids)
+        blocks, scales = quantise(table)
+        values = self.weight(f"{name}.rows", blocks.reshape(table.shape))
+        return self.add(
+            "GatherBlockQuantized", values, ids, self.weight(f"{name}.scales", scales), bits=8, block_size=BLOCK,
+            quantize_axis=1, gather_axis=0,
+        )  # fmt: skip
+
+    def body(self, name: str) -> "Graph":
+        """Begin a graph inside this one, with the same weights."""
+        return Graph(name, parent=self)
+
+    def scan(self, body: "Graph", *inputs: str) -> str:
+        """Run a body over the first axis of the inputs and stack its one output."""
+        graph = helper.make_graph(body._nodes, body._name, body._inputs, body._outputs)
+        return self.add("Scan", *inputs, body=graph, num_scan_inputs=len(inputs))
+
+    def save(self, path: Path) -> None:
+        """Write the graph; large weights go to a file beside it, named after it."""
+        weights = [numpy_helper.from_array(array, name) for name, array in self._weights.items()]
+        graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, weights)
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIBUTED_DOMAIN, 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="unrender")
+        if sum(array.nbytes for array in self._weights.values()) > _INLINE_BYTES:
+            external_data_helper.convert_model_to_external_data(model, location=f"{path.name}.data")
+            path.with_name(f"{path.name}.data").unlink(missing_ok=True)
+        onnx.save(model, path)
+
+    def _linear_int8(self, rows: str, layer: Linear) -> str:
+        blocks, scales = quantise(layer.weight)
+        bias = [] if layer.bias is None else ["", "", self.weight(f"{layer.name}.bias", layer.bias)]
+        return self.add(
+            "MatMulNBits", rows, self.weight(f"{layer.name}.values", blocks),
+            self.weight(f"{layer.name}.scales", scales), *bias, K=layer.weight.shape[1], N=layer.weight.shape[0],
+            bits=8, block_size=BLOCK, accuracy_level=_INT8_ACTIVATIONS,
+        )  # fmt: skip
