@@ -104,7 +104,7 @@ def evaluate(
         task=reader.task.name,
         dataset=dataset,
         comparison=chosen,
-        beams=beams or reader.config.generation.beams,
+        beams=beams or reader.beams,
         cases=in_order,
         measures=_measure(reader, in_order),
         seconds_per_image=seconds / max(1, len(in_order)),

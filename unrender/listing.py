@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unrender import checkpoints
-from unrender.models import PRESETS, count_parameters
+from unrender.models import PAGE_PRESETS, PRESETS, count_page_parameters, count_parameters
 from unrender.models.config import ModelConfig
+from unrender.models.layoutlmv2 import PageModelConfig
+
+AnyConfig = ModelConfig | PageModelConfig
 
 _BYTES_PER_PARAMETER = 4
 _WEIGHT_ENDINGS = (".onnx", ".safetensors", ".data")
@@ -27,30 +30,35 @@ class ModelEntry:
 
 def list_models() -> list[ModelEntry]:
     """List every model that can be named, those at hand first."""
-    return [*_embedded(), *(_preset(config) for config in PRESETS.values())]
+    systems: list[AnyConfig] = [*PRESETS.values(), *PAGE_PRESETS.values()]
+    return [*_embedded(), *(_preset(config) for config in systems)]
 
 
 def _embedded() -> Iterator[ModelEntry]:
     for name in checkpoints.embedded_names():
-        loaded = checkpoints.load(name)
+        loaded = checkpoints.find_pages(name) or checkpoints.load(name)
         yield _entry(name, loaded.config, _weight_bytes(loaded.folder), str(loaded.folder))
 
 
-def _preset(config: ModelConfig) -> ModelEntry:
+def _preset(config: AnyConfig) -> ModelEntry:
     where = f"published as {config.published}" if config.published else "to be trained"
-    return _entry(config.name, config, count_parameters(config) * _BYTES_PER_PARAMETER, where)
+    return _entry(config.name, config, _count(config) * _BYTES_PER_PARAMETER, where)
 
 
-def _entry(name: str, config: ModelConfig, size: int, where: str) -> ModelEntry:
+def _entry(name: str, config: AnyConfig, size: int, where: str) -> ModelEntry:
     return ModelEntry(
         name=name,
         task=config.task,
-        parameters=count_parameters(config),
+        parameters=_count(config),
         bytes=size,
         licence=config.licence,
         where=where,
         seed=config.seed,
     )
+
+
+def _count(config: AnyConfig) -> int:
+    return count_parameters(config) if isinstance(config, ModelConfig) else count_page_parameters(config)
 
 
 def _weight_bytes(folder: Path) -> int:

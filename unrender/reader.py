@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender import checkpoints, tasks
-from unrender.decoding import Decoded, Engine, Ids, beam, greedy
+from unrender.decoding import Decoded, DecoderRun, Engine, Ids, beam, greedy
 from unrender.documents import Alternative, Block, Document, Page, Reading, Status, Token
 from unrender.errors import ConfigError, ImageError, MissingExtraError, ModelError, UnrenderError
 from unrender.images import Placement, Source, is_blank, open_pages, place, stack
 from unrender.models.config import ModelConfig
+from unrender.models.layoutlmv2 import PageModelConfig
+from unrender.page_work import PDF_DPI, PageWork, Sheet
 from unrender.places import Grid, grid_of
 from unrender.repetition import Guard
 from unrender.tasks import Task
-from unrender.tokens import Tokenizer, open_tokenizer
+from unrender.tokens import BpeTokenizer, Tokenizer, open_tokenizer
 
 EngineName = Literal["onnx", "torch"]
 Listener = Callable[[int, str], None]  # (page number, its text so far)
@@ -35,6 +37,7 @@ class Options:
     max_tokens: int | None = None
     n_best: int = 1
     question: str = ""  # for tasks whose prompt asks one
+    words: str | Path | None = None  # a JSON, hOCR or ALTO file with the words, for models that label them
 
     def __post_init__(self) -> None:
         for name in ("beams", "max_tokens", "n_best"):
@@ -56,10 +59,23 @@ class Input:
 
 
 class Reader:
-    """A loaded model and its task; reads any number of sources."""
+    """A loaded model and its task; reads any number of sources.
 
-    def __init__(self, config: ModelConfig, engine: Engine, tokenizer: Tokenizer, task: Task, name: str = "") -> None:
+    With `pages`, pages are read by labelling their words; engine and tokenizer are then of no use.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig | PageModelConfig,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        task: Task,
+        name: str = "",
+        *,
+        pages: PageWork | None = None,
+    ) -> None:
         self.config = config
+        self.pages = pages
         self.engine = engine
         self.tokenizer = tokenizer
         self.task = task
@@ -70,6 +86,9 @@ class Reader:
         """Load a model by name or folder; without one, the default model of the task (formulas)."""
         wanted = tasks.find(task) if task else None
         name = model or (wanted.name if wanted else tasks.DEFAULT)
+        labels = checkpoints.find_pages(name)
+        if labels is not None:
+            return cls._open_pages(labels, wanted, engine, str(name))
         loaded = checkpoints.load(name)
         tokenizer = open_tokenizer(loaded.folder, loaded.config)
         return cls(
@@ -79,6 +98,32 @@ class Reader:
             wanted or tasks.find(loaded.config.task),
             str(name),
         )
+
+    @classmethod
+    def _open_pages(
+        cls, loaded: checkpoints.LoadedPages, wanted: Task | None, engine: str | None, name: str
+    ) -> "Reader":
+        task = wanted or tasks.find(loaded.config.task)
+        if task.name != loaded.config.task:
+            raise ModelError(f"{name} reads {loaded.config.task}, not {task.name}; give another --model.")
+        pages = PageWork.open(loaded, engine)
+        tokenizer = BpeTokenizer(loaded.folder / "tokenizer.json")
+        return cls(loaded.config, _NoDecoder(loaded.config.name), tokenizer, task, name, pages=pages)
+
+    @property
+    def dpi(self) -> int:
+        """How finely pages of a PDF are drawn."""
+        return self.config.image.dpi if self.pages is None else PDF_DPI
+
+    @property
+    def beams(self) -> int:
+        """How wide the search is unless the caller says otherwise."""
+        return self._system.generation.beams if self.pages is None else 1
+
+    @property
+    def _system(self) -> ModelConfig:
+        assert isinstance(self.config, ModelConfig), "a model that labels words decodes nothing"
+        return self.config
 
     def read(
         self, source: Source | Input, options: Options = DEFAULTS, *, listener: Listener | None = None
@@ -127,7 +172,7 @@ class Reader:
     def _jobs(self, pending: "_Pending") -> Iterator["_Job"]:
         """Open the pages of a source: what shows something becomes a job, the rest is settled at once."""
         try:
-            pages = open_pages(pending.input.source, self.config.image.dpi, pending.input.name)
+            pages = open_pages(pending.input.source, self.dpi, pending.input.name)
             numbers = _page_numbers(pending.input, len(pages), pages.name)
         except UnrenderError as error:
             pending.pages.append(_failed(1, error))
@@ -147,10 +192,14 @@ class Reader:
 
     def _work(self, queue: Sequence["_Job"], prompt: Ids, options: Options, listener: Listener | None) -> None:
         """Read one batch of images and put the pages where they belong."""
+        if self.pages is not None:
+            for job in queue:
+                job.pending.pages[job.slot] = _labelled(self.pages, job, options)
+            return
         placed = [place(job.image, self.config.image) for job in queue]
         pixels, sizes = stack([values for values, _ in placed], self.config.image)
         results = self._decode(pixels, sizes, prompt, options, _page_listener(queue, self.tokenizer, listener))
-        grid = grid_of(self.config.encoder, *pixels.shape[2:])
+        grid = grid_of(self._system.encoder, *pixels.shape[2:])
         for job, decoded, (_, placement) in zip(queue, results, placed, strict=True):
             blocks = self._blocks(decoded, grid, placement, options)
             page = _page(job.number, job.image, _status(decoded), blocks)
@@ -164,9 +213,9 @@ class Reader:
         options: Options,
         listener: Callable[[int, int], None] | None,
     ) -> list[Decoded]:
-        settings = self.config.generation
+        settings = self._system.generation
         beams = max(options.beams or settings.beams, options.n_best)
-        room = self.config.decoder.max_positions - len(prompt)
+        room = self._system.decoder.max_positions - len(prompt)
         max_tokens = max(1, min(options.max_tokens or settings.max_tokens, room))
         prompts = np.tile(prompt, (len(pixels), 1))
         run = self.engine.start(pixels, sizes)
@@ -194,12 +243,16 @@ class Reader:
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
+        if self.pages is not None:
+            return np.zeros(0, dtype=np.int64)
+        if options.words is not None:
+            raise ConfigError(f"{self.name} looks at the picture alone; words are for models that label them.")
         text = self.task.prompt_text(options.question)
         if text and all(self.tokenizer.find(tag) is not None for tag in self.task.tags):
             return np.array(self.tokenizer.encode(text), dtype=np.int64)
         if self.task.name != self.config.task:
             raise ModelError(f"{self.name} reads {self.config.task}, not {self.task.name}; give another --model.")
-        return np.array(self.config.generation.start, dtype=np.int64)
+        return np.array(self._system.generation.start, dtype=np.int64)
 
     def _blocks(self, decoded: Decoded, grid: Grid, placement: Placement, options: Options) -> tuple[Block, ...]:
         text = self.tokenizer.decode(decoded.tokens)
@@ -255,6 +308,25 @@ class _Job:
     slot: int
     number: int
     image: Image.Image
+
+
+class _NoDecoder:
+    """Stands where an engine would: a model that labels words writes no text."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def start(self, pixels: NDArray[np.float32], sizes: Ids | None = None) -> DecoderRun:
+        raise ModelError(f"{self._name} labels words and writes no text")
+
+
+def _labelled(pages: PageWork, job: _Job, options: Options) -> Page:
+    """Read one page by its words; what is wrong with them is said of this page alone."""
+    try:
+        status, blocks = pages.read(Sheet(job.image, job.pending.input.source, job.number, options.words))
+    except UnrenderError as error:
+        return _failed(job.number, error)
+    return _page(job.number, job.image, status, blocks)
 
 
 def _open_engine(loaded: checkpoints.Loaded, wanted: str | None) -> Engine:

@@ -146,6 +146,13 @@ TASKS: Mapping[str, Task] = {
             prompt="<s_docvqa><s_question>{question}</s_question><s_answer>",
         ),
         Task(
+            name="labels",
+            summary="a page to its words, labelled as the model was trained",
+            notation="json",
+            parse=_tagged_block,
+            metrics=_FIELDS,
+        ),
+        Task(
             name="json",
             summary="a page to whatever fields the model was trained for",
             notation="json",

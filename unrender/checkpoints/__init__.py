@@ -24,6 +24,7 @@ from unrender.checkpoints.files import (
     read_pickles,
     write,
 )
+from unrender.checkpoints.pages import LoadedPages, is_page_folder, load_pages
 from unrender.checkpoints.places import cache_folder, download, embedded_names, published_parts, resolve
 from unrender.checkpoints.published import read_config
 from unrender.checkpoints.settings import read_json
@@ -35,9 +36,11 @@ from unrender.models.parameters import Shape
 
 __all__ = [
     "Loaded",
+    "LoadedPages",
     "Weights",
     "convert",
     "embedded_names",
+    "find_pages",
     "load",
     "resize_bias_table",
     "resize_positions",
@@ -76,11 +79,21 @@ class Loaded:
         return assemble(plan(files.shapes, self.config, str(self.folder), published=self.published), files.read)
 
 
+def find_pages(source: str | Path) -> LoadedPages | None:
+    """Load a LayoutLMv2 system by name, folder or Hub name; None if the name belongs to a model that writes text."""
+    if str(source) in PRESETS and not Path(source).is_dir():
+        return None
+    folder = resolve(source)
+    return load_pages(folder) if is_page_folder(folder) else None
+
+
 def load(source: str | Path) -> Loaded:
     """Find a model by name, folder or Hub name and read its settings."""
     if str(source) in PRESETS and not Path(source).is_dir() and len(published_parts(str(source))) > 1:
         return _put_together(PRESETS[str(source)])
     folder = resolve(source)
+    if is_page_folder(folder):
+        raise ModelError(f"{source} labels the words of pages and writes no text; read with it, or load_pages(folder)")
     if "unrender" in read_json(folder / CONFIG):
         return _load_own(folder)
     return _load_published(folder, Path(source).name)

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from unrender.errors import MissingExtraError, ModelError
-from unrender.models import PRESETS, suggest
+from unrender.models import PAGE_PRESETS, PRESETS, suggest
 
 _EMBEDDED = Path(__file__).parent.parent / "embedded"
 _HUB_NAME = re.compile(r"^[\w.-]+/[\w.-]+$")
@@ -23,13 +23,13 @@ def resolve(name: str | Path) -> Path:
     text = str(name)
     if text in embedded_names():
         return _EMBEDDED / text
-    if text in PRESETS:
+    if text in PRESETS or text in PAGE_PRESETS:
         return _published(text)
     if isinstance(name, str) and _HUB_NAME.match(text) and not text.startswith((".", "~")):
         return download(text)
     if os.sep in text or text.startswith("."):
         raise ModelError(f"there is no folder {text}; a model folder holds config.json and the weights")
-    raise ModelError(f"there is no model named {text!r}; {suggest(text, [*embedded_names(), *PRESETS])}")
+    raise ModelError(f"there is no model named {text!r}; {suggest(text, [*embedded_names(), *PRESETS, *PAGE_PRESETS])}")
 
 
 def embedded_names() -> list[str]:
@@ -39,7 +39,7 @@ def embedded_names() -> list[str]:
 
 def published_parts(name: str) -> list[str]:
     """Return the Hub names that a system of the seeds is made from."""
-    published = PRESETS[name].published
+    published = PRESETS[name].published if name in PRESETS else PAGE_PRESETS[name].published
     return published.split(JOINED) if published else []
 
 

@@ -124,6 +124,7 @@ class PageModelConfig:
     seed: str = "003"
     stride: int = 128  # tokens that neighbouring windows of a long page share
     temperature: float = 1.0  # divides the scores, so that probabilities mean what they say
+    calibration: tuple[tuple[float, ...], ...] = ()  # slope and offset of each field's log-odds
     licence: str = "Apache-2.0"
     published: str = ""
     notes: tuple[str, ...] = ()
@@ -164,7 +165,11 @@ def from_json(text: str) -> PageModelConfig:
 
 
 def _with_tuples(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in pairs}
+    return {key: _tuple(value) for key, value in pairs}
+
+
+def _tuple(value: object) -> object:
+    return tuple(_tuple(item) for item in value) if isinstance(value, list) else value
 
 
 _VISUALS: dict[str, type[ResNeXtConfig] | type[SmallCnnConfig]] = {"resnext": ResNeXtConfig, "small": SmallCnnConfig}
