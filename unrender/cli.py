@@ -166,6 +166,8 @@ def evaluate(
         str | None, typer.Option(help="tokens, unified or symbols; by default as the format asks.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Folder for report.html: plots, worst and random cases.")] = None,
+    words: Annotated[str, typer.Option(help="Receipts only: given (the set's own words) or ocr.")] = "given",
+    held_out: Annotated[bool, typer.Option(help="Receipts only: the fifth that is never trained on.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure a model on a dataset: read every picture and compare with its truth.
@@ -176,9 +178,13 @@ def evaluate(
 
     from unrender import evaluation
     from unrender.datasets import open_dataset
+    from unrender.datasets.sroie import is_sroie
     from unrender.reader import Reader
     from unrender.report import write_report
 
+    if is_sroie(folder):
+        _evaluate_receipts(model, folder, words, limit, engine, held_out=held_out, as_json=as_json)
+        return
     dataset = open_dataset(folder, column=column)
     if limit is not None:
         dataset = dataset.sample(limit, np.random.default_rng(seed))
@@ -245,6 +251,32 @@ def serve(
 ) -> None:
     """Serve the web page and the HTTP API."""
     _find("unrender.server", "serve", extra="serve")(host=host, port=port, model=model, token=token)
+
+
+def _evaluate_receipts(
+    model: str, folder: Path, words: str, limit: int | None, engine: str | None, *, held_out: bool, as_json: bool
+) -> None:
+    """Measure the fields that a reader finds on receipts."""
+    import numpy as np
+
+    from unrender import checkpoints
+    from unrender.datasets.sroie import read_receipts
+    from unrender.field_evaluation import describe_fields, evaluate_fields
+    from unrender.page_work import PageWork
+
+    loaded = checkpoints.find_pages(model)
+    if loaded is None:
+        raise ConfigError(f"{model} does not label words, so it is not measured on receipts with their words.")
+    if words not in ("given", "ocr"):
+        raise ConfigError(f"The words are given or found by ocr, not {words}.")
+    receipts = list(read_receipts(folder, True if held_out else None))[:limit]
+    result = evaluate_fields(
+        PageWork.open(loaded, engine),
+        receipts,
+        words="ocr" if words == "ocr" else "given",
+        progress=lambda cases: _progress(cases, len(receipts)),
+    )
+    typer.echo(json.dumps(result.summary()) if as_json else describe_fields(result, np.random.default_rng(0)))
 
 
 def _deliver(results: Iterable[tuple["Input", "Document"]], target: "Delivery") -> bool:

@@ -1,64 +1,17 @@
-"""SROIE receipts as training data: lines and pictures to words, field strings to labels of words."""
+"""SROIE's field strings as labels of words: fuzzy where the receipt and its truth differ, broken over lines."""
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from rapidfuzz import fuzz
 
-from unrender.documents import Box
-from unrender.errors import DataError
-from unrender.receipts import FIELDS, LABELS, is_currency, parse_amount, parse_date
-from unrender.words import Line, Word, WordPage, order_lines, split_lines
+from unrender.receipts import LABELS, is_currency, parse_amount, parse_date
+from unrender.words import Word
 
 IGNORED = -1  # a word whose label is not known
-_HELD_OUT = 5  # one receipt in so many is kept for selection
 _ALIKE = 75.0  # per cent: a field whose best run of words is less alike is not labelled
 _LONGEST_RUN = 40  # words of one field
 _TOTAL_WORDS = ("TOTAL", "AMOUNT", "AMT", "DUE", "JUMLAH", "ROUND", "NETT", "NET")
 _NOT_TOTAL = ("SUB", "TAX", "EXCL", "CASH", "CHANGE", "DISC", "GST SUMMARY", "QTY", "SAVING")
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """One labelled receipt: the picture's file, its words and what its fields say."""
-
-    name: str
-    image: Path
-    page: WordPage
-    fields: Mapping[str, str]
-
-
-def read_receipts(folder: Path, held_out: bool | None = None) -> Iterator[Receipt]:
-    """Yield the receipts of a folder with NAME.jpg and NAME.json; all of them, the held-out fifth, or the rest."""
-    paths = sorted(folder.glob("*.json"))
-    if not paths:
-        raise DataError(f"{folder} has no receipts; it needs NAME.json beside NAME.jpg, as SROIE gives them")
-    for path in paths:
-        if held_out is None or is_held_out(path.stem) == held_out:
-            yield read_receipt(path)
-
-
-def read_receipt(path: Path) -> Receipt:
-    """Read one receipt with its given lines."""
-    from PIL import Image
-
-    values = json.loads(path.read_text(encoding="utf-8"))
-    image = next((path.with_suffix(end) for end in (".jpg", ".png") if path.with_suffix(end).is_file()), None)
-    if image is None:
-        raise DataError(f"{path} has no picture beside it ({path.stem}.jpg or .png)")
-    with Image.open(image) as picture:
-        width, height = picture.size
-    lines = [Line(line["text"], Box(*map(float, line["box"]))) for line in values["lines"] if line["text"].strip()]
-    page = WordPage(width, height, tuple(split_lines(order_lines(lines))))
-    return Receipt(path.stem, image, page, {name: values["fields"].get(name, "") for name in FIELDS})
-
-
-def is_held_out(name: str) -> bool:
-    """Say whether a receipt belongs to the fifth that is never trained on; it depends on the name alone."""
-    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % _HELD_OUT == 0
 
 
 def label_receipt(words: Sequence[Word], fields: Mapping[str, str]) -> list[int]:
