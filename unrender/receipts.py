@@ -35,9 +35,9 @@ _DATE = re.compile(
     re.VERBOSE,
 )
 _AMOUNT = re.compile(
-    r"(?<![\d.,])(?:RM|MYR|USD|EUR|GBP|SGD|[$€£])?\s?\d{1,3}(?:,?\d{3})*[.,]\d\d(?![\d])", re.IGNORECASE
+    r"(?<![\d.,])(?:RM|MYR|USD|EUR|GBP|SGD|[$€£])?\s?\d{1,3}(?:[.,]?\d{3})*[.,]\d\d(?!\d)", re.IGNORECASE
 )
-_BARE_AMOUNT = re.compile(r"\d[\d,]*[.,]\d\d")
+_BARE_AMOUNT = re.compile(r"\d[\d.,]*[.,]\d\d(?!\d)")
 _CURRENCIES = ("RM", "MYR", "USD", "EUR", "GBP", "SGD", "$", "€", "£")
 _MAX_DATE_WORDS = 4
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1
