@@ -4,6 +4,7 @@ Every function takes its random generator; the same generator state gives the sa
 """
 
 import os
+import random
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,8 +14,8 @@ from PIL import Image
 
 os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # the library asks the network for its version otherwise
 
-import albumentations as A  # noqa: E402, N812
-import cv2  # noqa: E402
+import albumentations as A  # noqa: N812
+import cv2
 
 Gray = NDArray[np.uint8]
 _PAPER = 255
@@ -92,7 +93,8 @@ def _tones(gamma: float) -> Gray:
 
 def _nougat(gray: Gray, seed: int) -> Gray:
     pipeline = _nougat_pipeline()
-    pipeline.set_random_seed(seed)
+    # One generator for all: a seed would start every distortion at the same number, so that all apply or none does.
+    pipeline.set_random_state(np.random.default_rng(seed), random.Random(seed))
     return np.asarray(pipeline(image=gray)["image"], dtype=np.uint8)
 
 

@@ -139,7 +139,7 @@ class BatchStream:
         """Augment and frame one picture and its label; the same place gives the same result."""
         framing, rng = self._framing, np.random.default_rng([self._seed, *place])
         picture = augment(self._caches[name].gray(index), self._augmentation, rng)
-        pixels = ((picture / np.float32(255) - framing.mean) / framing.std)[None]
+        pixels = np.asarray((picture / np.float32(255) - framing.mean) / framing.std, dtype=np.float32)[None]
         label = self._caches[name].tokens(index)
         return pixels, *frame(label, framing, rng, self._token_noise)
 
@@ -174,13 +174,10 @@ def frame(label: Ids, framing: Framing, rng: np.random.Generator, noise: float) 
     return inputs, np.concatenate([skipped, label, [framing.end]]).astype(np.int64)
 
 
-def assemble(
-    samples: Sequence[tuple[NDArray[np.float32], Ids, Ids]], framing: Framing, padding: float
-) -> Batch:
+def assemble(samples: Sequence[tuple[NDArray[np.float32], Ids, Ids]], framing: Framing, padding: float) -> Batch:
     """Pad pictures and labels to one size."""
-    height, width = (
-        -(-max(pixels.shape[axis] for pixels, _, _ in samples) // framing.multiple) * framing.multiple for axis in (1, 2)
-    )
+    tallest, widest = (max(pixels.shape[axis] for pixels, _, _ in samples) for axis in (1, 2))
+    height, width = (-(-side // framing.multiple) * framing.multiple for side in (tallest, widest))
     length = max(len(inputs) for _, inputs, _ in samples)
     pixels = np.full((len(samples), samples[0][0].shape[0], height, width), padding, dtype=np.float32)
     inputs = np.full((len(samples), length), framing.pad, dtype=np.int64)

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from unrender.errors import DataError
 
 Gray = NDArray[np.uint8]
-_INDEX = np.dtype([("pixel", "i8"), ("height", "i4"), ("width", "i4"), ("token", "i8"), ("length", "i4"), ("group", "i4")])
+_INDEX = np.dtype(
+    [("pixel", "i8"), ("height", "i4"), ("width", "i4"), ("token", "i8"), ("length", "i4"), ("group", "i4")]
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,9 @@ class CacheWriter:
         self._tokens.write(np.asarray(sample.tokens, dtype="<i2").tobytes())
         self._pixel += height * width
         self._token += len(sample.tokens)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
     def close(self) -> None:
         self._pixels.close()
@@ -91,4 +96,4 @@ def write_cache(folder: Path, vocabulary: Sequence[str], samples: Iterable[Sampl
     for sample in samples:
         writer.add(sample)
     writer.close()
-    return len(writer._rows)
+    return len(writer)

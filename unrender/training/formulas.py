@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unrender import latex
-from unrender.errors import DataError, LatexError
+from unrender.datasets.folders import LABELS, open_labels
+from unrender.errors import LatexError
 from unrender.latex.tables import SPACES
 from unrender.tokens import LatexTokenizer
 
@@ -49,15 +50,7 @@ def is_validation_paper(paper: str) -> bool:
 
 def read_labels(folder: Path) -> list[tuple[str, str]]:
     """Read labels.tsv: picture name and formula."""
-    path = folder / "labels.tsv"
-    try:
-        rows = [line.rstrip("\n").split("\t") for line in path.open(encoding="utf-8")]
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
-    for number, row in enumerate(rows, 1):
-        if len(row) != 2:
-            raise DataError(f"{path}, line {number}: expected picture and label with one tab between them")
-    return [(row[0], " ".join(row[1].split())) for row in rows]
+    return [(example.name, example.target) for example in open_labels(folder / LABELS).examples]
 
 
 def read_arxiv(path: Path, *, leaks: frozenset[str], kinds: Iterable[str] = ("display", "inline")) -> Iterator[Formula]:
@@ -96,8 +89,9 @@ _DEBRIS = frozenset(
 )
 # Commands of packages or authors that standard LaTeX with amsmath does not know.
 _PRIVATE = frozenset(
-    "\\ket \\bra \\braket \\norm \\abs \\1 \\textcolor \\verb \\bold \\nicefrac \\hdots \\rm \\centering \\protect \\Tr "
-    "\\mathbbm \\mathds \\coloneqq \\substack \\middle| \\slashed \\( \\) \\qty \\mod \\pmod \\xrightarrow".split()
+    """\\ket \\bra \\braket \\norm \\abs \\1 \\textcolor \\verb \\bold \\nicefrac \\hdots \\rm \\centering \\protect
+    \\Tr \\mathbbm \\mathds \\coloneqq \\substack \\middle| \\slashed \\( \\) \\qty \\mod \\pmod
+    \\xrightarrow""".split()
 )
 
 
