@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from unrender.server import Limits, Shelf, create_app, serve, shapes
 from unrender.server.shapes import DocumentShape, ProblemShape
 
 ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "unrender" / "page"
+PAGE_BUDGET = 60_000  # bytes of the whole page
 TEXT = " ".join(said.text for said in QUADRATIC)
 FORMULA = (ROOT / "examples" / "quadratic.png").read_bytes()
 SMALL = Limits(body_bytes=50_000, pixels=300_000, pages=3, waiting=2, workers=1, body_seconds=1, read_seconds=10)
@@ -245,6 +248,16 @@ def test_every_answer_forbids_other_origins(client):
         policy = client.get(path).headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "http" not in policy
+
+
+def test_the_page_is_small_and_asks_nobody_else():
+    files = list(PAGE.iterdir())
+    assert sum(path.stat().st_size for path in files) < PAGE_BUDGET
+    for path in files:
+        addresses = re.findall(
+            rb"https?://[\w.]+|//[\w-]+\.[\w.]+", path.read_bytes() if path.suffix != ".png" else b""
+        )
+        assert set(addresses) <= {b"http://www.w3.org"}, path
 
 
 def test_the_docs_show_every_route_and_ask_nobody_else(client):

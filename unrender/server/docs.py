@@ -1,11 +1,13 @@
 """The OpenAPI description as one plain page, drawn here, so that it needs neither scripts nor another server."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import cast
 
 _Node = Mapping[str, object]
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def render(description: _Node) -> str:
@@ -21,7 +23,8 @@ def render(description: _Node) -> str:
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<title>unrender: the HTTP API</title><link rel="stylesheet" href="/style.css"></head>'
+        '<title>unrender: the HTTP API</title><link rel="icon" href="data:,">'
+        '<link rel="stylesheet" href="/style.css"></head>'
         f'<body class="docs"><header><h1><a href="/">unrender</a></h1><span>HTTP API {_text(info, "version")}</span>'
         f'</header><main><p>{_text(info, "summary")} The same as data: <a href="/openapi.json">openapi.json</a>.</p>'
         f"{body}<h2>Shapes</h2>{parts}</main></body></html>"
@@ -55,7 +58,7 @@ def _command(path: str, method: str, kinds: list[str]) -> str:
 
 def _parameter(item: _Node) -> str:
     schema = _at(item, "schema")
-    text = escape(str(item.get("description") or schema.get("description") or ""))
+    text = _prose(item.get("description") or schema.get("description") or "")
     default = f" <small>default {escape(json.dumps(schema['default']))}</small>" if schema.get("default") else ""
     return (
         f"<tr><th><code>{_text(item, 'name')}</code></th><td>{text} <small>{_kind(schema)}</small>{default}</td></tr>"
@@ -63,7 +66,7 @@ def _parameter(item: _Node) -> str:
 
 
 def _answer(answer: _Node) -> str:
-    parts = [_text(answer, "description")]
+    parts = [_prose(answer.get("description", ""))]
     for kind, content in cast(Mapping[str, _Node], answer.get("content", {})).items():
         example = content.get("example")
         if example is not None:
@@ -106,7 +109,12 @@ def _words(schema: _Node) -> Iterator[str]:
 
 
 def _paragraphs(node: _Node) -> str:
-    return "".join(f"<p>{escape(part)}</p>" for part in str(node.get("description", "")).split("\n\n"))
+    return "".join(f"<p>{_prose(part)}</p>" for part in str(node.get("description", "")).split("\n\n"))
+
+
+def _prose(text: object) -> str:
+    """Escape a text and set what stands between backticks as code."""
+    return _CODE.sub(r"<code>\1</code>", escape(str(text)))
 
 
 def _at(node: _Node, key: str) -> _Node:

@@ -10,6 +10,7 @@ _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
 }
 _HEADERS = {"Cache-Control": "no-cache"}
 
