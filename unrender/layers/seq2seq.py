@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from unrender.errors import ConfigError
 from unrender.layers.attention import EncoderBlock
-from unrender.layers.cnn import CnnEncoder, ResidualBlock
+from unrender.layers.cnn import CnnEncoder
 from unrender.layers.decoder import Decoder, DecoderLayer
 from unrender.layers.swin import SwinBlock, SwinEncoder
 from unrender.layers.vit import ViTEncoder
@@ -81,8 +81,14 @@ def _draw(module: nn.Module, generator: torch.Generator) -> None:
 
 
 def _quieten(module: nn.Module, layers: int) -> None:
-    """Let residual branches start small, so that depth does not hurt the first steps."""
-    if isinstance(module, ResidualBlock):
-        nn.init.zeros_(module.second_norm.weight)
-    elif isinstance(module, EncoderBlock) or (isinstance(module, DecoderLayer) and module.pre_norm):
+    """Let residual branches start small, so that depth does not hurt the first steps.
+
+    Encoder blocks start as the identity: what the convolutions see reaches the decoder at once. The convolutions
+    themselves start at full strength, for beside them there is only a shortcut that skips pixels.
+    """
+    if isinstance(module, EncoderBlock):
+        nn.init.zeros_(module.feed_forward.contract.weight)
+        if isinstance(module.attention.output, nn.Linear):
+            nn.init.zeros_(module.attention.output.weight)
+    elif isinstance(module, DecoderLayer) and module.pre_norm:
         module.feed_forward.contract.weight /= math.sqrt(2 * layers)

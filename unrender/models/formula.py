@@ -40,6 +40,7 @@ def formula(vocabulary: int) -> ModelConfig:
             layers=2,
             heads=8,
             feed_forward=512,
+            dropout=0.0,
         ),
         decoder=DecoderConfig(
             vocabulary=vocabulary,

@@ -6,8 +6,8 @@ ink lies where a glyph should be is that glyph), and CROHME's segmented pen stro
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
@@ -27,6 +27,8 @@ _MIN_COVER = 0.9  # of the ink must lie in glyph boxes for a picture to be harve
 _WHOLE = 0.85  # of a stroke must lie in a glyph's box for it to be the glyph's own
 _MOST_PER_KEY = 400
 _DOT = 0.5  # boxes smaller than this share of the font size may hold a mere dot
+_ENOUGH_TO_REFINE = 6  # glyphs
+_OUTLIER = 4.0  # pixels
 _POINTS = 72.27  # TeX points in an inch
 _BORDER = 6
 _SIZE_JITTER = 0.04
@@ -130,6 +132,22 @@ def fit(layout: Layout, gray: Gray) -> Layout | None:
 
 def harvest(layout: Layout, gray: Gray) -> list[tuple[Key, HandGlyph]]:
     """Cut the glyphs out of a picture whose layout fits: whole strokes that belong to one glyph box alone."""
+    layout = _refined(layout, _own_ink(layout, gray))
+    glyphs: list[tuple[Key, HandGlyph]] = []
+    for number, (mask, (x0, y0, x1, y1)) in _own_ink(layout, gray).items():
+        glyph = layout.glyphs[number]
+        if not _plausible(glyph, x0, y0, x1, y1):
+            continue
+        grown = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(bool)  # keep the soft edges
+        y0, y1, x0, x1 = max(0, y0 - 1), min(len(gray), y1 + 1), max(0, x0 - 1), min(gray.shape[1], x1 + 1)
+        ink = np.where(grown, 255 - gray, 0)[y0:y1, x0:x1].astype(np.uint8)
+        place = HandGlyph(ink, (x0 - glyph.x) / glyph.size, (y0 - glyph.y) / glyph.size, glyph.size)
+        glyphs.append((glyph.key, place))
+    return glyphs
+
+
+def _own_ink(layout: Layout, gray: Gray) -> dict[int, tuple[NDArray[np.bool_], tuple[int, int, int, int]]]:
+    """Find the strokes that belong to one glyph alone: for its number, their mask and box (x0, y0, x1, y1)."""
     count, labels = cv2.connectedComponents((gray < _INK).astype(np.uint8), connectivity=8)
     owner, claimed = np.full(count, -1), np.zeros(count)
     boxes = [_box(glyph, gray.shape) for glyph in layout.glyphs]
@@ -141,22 +159,30 @@ def harvest(layout: Layout, gray: Gray) -> list[tuple[Key, HandGlyph]]:
     owner[0] = -1
     owner[claimed < _WHOLE * sizes] = -1  # strokes that touch other glyphs
     spoiled = {int(n) for c in range(1, count) if owner[c] < 0 for n in _touching(labels == c, boxes)}
-    glyphs: list[tuple[Key, HandGlyph]] = []
-    for number, glyph in enumerate(layout.glyphs):
-        own = np.flatnonzero(owner == number)
-        if not own.size or number in spoiled:
-            continue
-        mask = np.isin(labels, own)
+    found: dict[int, tuple[NDArray[np.bool_], tuple[int, int, int, int]]] = {}
+    for number in sorted(set(owner.tolist()) - spoiled - {-1}):
+        mask = np.isin(labels, np.flatnonzero(owner == number))
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-        y0, y1, x0, x1 = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
-        if not _plausible(glyph, x0, y0, x1, y1):
-            continue
-        grown = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(bool)  # keep the soft edges
-        y0, y1, x0, x1 = max(0, y0 - 1), min(len(gray), y1 + 1), max(0, x0 - 1), min(gray.shape[1], x1 + 1)
-        ink = np.where(grown, 255 - gray, 0)[y0:y1, x0:x1].astype(np.uint8)
-        place = HandGlyph(ink, (x0 - glyph.x) / glyph.size, (y0 - glyph.y) / glyph.size, glyph.size)
-        glyphs.append((glyph.key, place))
-    return glyphs
+        found[number] = mask, (int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
+    return found
+
+
+def _refined(
+    layout: Layout, found: Mapping[int, tuple[NDArray[np.bool_], tuple[int, int, int, int]]]
+) -> Layout:
+    """Move and stretch the layout so that the ink found so far is centred in its boxes."""
+    if len(found) < _ENOUGH_TO_REFINE:
+        return layout
+    glyphs = [layout.glyphs[number] for number in found]
+    boxes = np.array([box for _, box in found.values()], dtype=np.float64)
+    centres = np.array([(g.x + g.width / 2, g.y + (g.depth - g.height) / 2) for g in glyphs])
+    off_x, off_y = (boxes[:, 0] + boxes[:, 2]) / 2 - centres[:, 0], (boxes[:, 1] + boxes[:, 3]) / 2 - centres[:, 1]
+    close = np.abs(off_x - np.median(off_x)) < _OUTLIER
+    if close.sum() < _ENOUGH_TO_REFINE:
+        return layout
+    slope, shift = np.polyfit(centres[close, 0], off_x[close], 1)
+    stretched = tuple(replace(g, x=g.x * (1 + slope) + shift, y=g.y + float(np.median(off_y))) for g in layout.glyphs)
+    return Layout(stretched, layout.rules)
 
 
 class GlyphBank:

@@ -125,7 +125,7 @@ def _erroneous(log: str) -> set[int]:
 def _document(formulas: Sequence[str], style: Style) -> str:
     symbols = "" if style.font in _SYMBOLS else r"\usepackage{amssymb,amsfonts}"
     opening = r"$\displaystyle " if style.display else "$"
-    pages = "\n".join(r"\begin{preview}" + opening + formula + r"$\end{preview}" for formula in formulas)
+    pages = "\n".join(r"\begin{preview}\mbox{" + opening + formula + r"$}\end{preview}" for formula in formulas)
     return (
         rf"\documentclass[{style.points}pt]{{article}}\usepackage{{amsmath,mathrsfs}}{symbols}{FONTS[style.font]}"
         r"\usepackage[active,tightpage,auctex]{preview}\setlength\PreviewBorder{2pt}"
