@@ -2,7 +2,8 @@
 
 Needs `latex` and `dvipng` on PATH (Debian: texlive-latex-base texlive-latex-recommended texlive-fonts-recommended
 dvipng preview-latex-style). TeX runs without shell escape, may read and write only its own folder, and is stopped
-after a time limit; the formula that made it fail is found by halving and dropped.
+after a time limit; the formula that made it fail is found by halving and dropped. Formulas that define, read or write
+anything are dropped unseen.
 """
 
 import os
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,13 @@ _SYMBOLS = {"charter"}  # brings its own AMS symbols
 _HALVING = 2  # pages are drawn at twice the resolution and reduced, as the Im2Latex pictures were
 _SECONDS_PER_RUN = 20
 _WHITE = 250
+_FIRST_PAGE = "! Preview: Snippet 1 started"
+# What no formula needs, and what could change the formulas after it or the files around it.
+_MEDDLING = re.compile(
+    r"\\(?:[egx]?def|let|futurelet|global|(?:re|provide)?(?:new)?command|catcode|input|include|openin|openout|closein|closeout"
+    r"|read|write|immediate|csname|special|loop|repeat|scantokens|everymath|output|(?:batch|scroll|nonstop|errorstop)mode)"
+    r"(?![a-zA-Z])"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,27 +77,34 @@ def typeset(formulas: Sequence[str], style: Style) -> list[Gray | None]:
 
 def compile_formulas(formulas: Sequence[str], style: Style, folder: Path) -> list[bool]:
     """Write formulas.dvi with one page for each formula that compiles; say which did."""
-    good = [True] * len(formulas)
+    allowed = [index for index, formula in enumerate(formulas) if not _MEDDLING.search(formula)]
+    good = [False] * len(formulas)
+    for index, fine in zip(allowed, _compile([formulas[index] for index in allowed], style, folder), strict=True):
+        good[index] = fine
+    return good
+
+
+def _compile(formulas: Sequence[str], style: Style, folder: Path) -> list[bool]:
     failed = _run_latex(formulas, style, folder)
     if failed is None:
-        if len(formulas) == 1:
-            return [False]
-        middle = len(formulas) // 2
-        good = [
-            *compile_formulas(formulas[:middle], style, folder),
-            *compile_formulas(formulas[middle:], style, folder),
-        ]
-        failed = {index for index, fine in enumerate(good) if not fine}
-        _run_latex([formula for formula, fine in zip(formulas, good, strict=True) if fine], style, folder)
-        return good
-    if not failed:
-        return good
+        return _halve(formulas, style, folder)
     good = [index not in failed for index in range(len(formulas))]
     kept = [index for index, fine in enumerate(good) if fine]
-    if kept:
-        inner = compile_formulas([formulas[index] for index in kept], style, folder)
-        for index, fine in zip(kept, inner, strict=True):
+    if failed and kept:
+        for index, fine in zip(kept, _compile([formulas[index] for index in kept], style, folder), strict=True):
             good[index] = fine
+    return good
+
+
+def _halve(formulas: Sequence[str], style: Style, folder: Path) -> list[bool]:
+    """Find the formulas that stop a whole run, and compile the others together."""
+    if len(formulas) == 1:
+        return [False]
+    middle = len(formulas) // 2
+    good = [*_compile(formulas[:middle], style, folder), *_compile(formulas[middle:], style, folder)]
+    together = [formula for formula, fine in zip(formulas, good, strict=True) if fine]
+    if together and _run_latex(together, style, folder) != set():
+        return [False] * len(formulas)  # they disturb one another: no page can be trusted
     return good
 
 
@@ -96,17 +112,22 @@ def _run_latex(formulas: Sequence[str], style: Style, folder: Path) -> set[int] 
     """Compile; return the numbers of the formulas with errors, or None when the run as a whole failed."""
     (folder / "formulas.tex").write_text(_document(formulas, style))
     environment = {**os.environ, "openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
-    command = ["latex", "-no-shell-escape", "-interaction=nonstopmode", "formulas.tex"]
     try:
         subprocess.run(
-            command, cwd=folder, env=environment, timeout=_SECONDS_PER_RUN, stdin=subprocess.DEVNULL, capture_output=True
+            ["latex", "-no-shell-escape", "-interaction=nonstopmode", "formulas.tex"],
+            cwd=folder,
+            env=environment,
+            timeout=_SECONDS_PER_RUN,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
         )
         log = (folder / "formulas.log").read_text(errors="replace")
     except (subprocess.TimeoutExpired, FileNotFoundError):
         return None
-    missing = re.search(r"File `([^']+)' not found", log)
+    missing = re.search(r"File `([^']+)' not found", log.partition(_FIRST_PAGE)[0])
     if missing is not None:
-        raise MissingExtraError(f"TeX has no {missing[1]}, which the font {style.font} needs; install texlive-fonts-extra")
+        package = "preview-latex-style" if missing[1] == "preview.sty" else "texlive-fonts-extra"
+        raise MissingExtraError(f"TeX has no {missing[1]}, needed for the font {style.font}; install {package}")
     ended = len(re.findall(r"^! Preview: Snippet \d+ ended", log, flags=re.MULTILINE))
     if ended != len(formulas):
         return None
@@ -137,14 +158,20 @@ def _document(formulas: Sequence[str], style: Style) -> str:
 def _draw(folder: Path, style: Style) -> list[Gray | None]:
     for old in folder.glob("page*.png"):
         old.unlink()
-    command = ["dvipng", "-D", str(style.dpi * _HALVING), "-T", "tight", "-z", "1", "-o", "page%06d.png", "formulas.dvi"]
+    resolution = str(style.dpi * _HALVING)
+    command = ["dvipng", "-D", resolution, "-T", "tight", "-z", "1", "-o", "page%06d.png", "formulas.dvi"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=_SECONDS_PER_RUN * 10)
     return [_reduced(path) for path in sorted(folder.glob("page*.png"))]
 
 
 def _reduced(path: Path) -> Gray | None:
-    with Image.open(path) as image:
-        gray = image.convert("L")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as image:
+                gray = image.convert("L")
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+        return None
     width, height = -(-gray.width // _HALVING), -(-gray.height // _HALVING)
     padded = Image.new("L", (width * _HALVING, height * _HALVING), 255)
     padded.paste(gray, (0, 0))
