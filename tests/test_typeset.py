@@ -1,4 +1,4 @@
-"""Typesetting with a real TeX, also of formulas that mean harm; without TeX these tests fail and say what is missing."""
+"""Typesetting with a real TeX, also of formulas that mean harm; without TeX these tests fail, naming the packages."""
 
 from pathlib import Path
 

@@ -9,10 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, cast
 
 import cv2
 import numpy as np
-from matplotlib.dviread import Dvi, DviFont
+from matplotlib.dviread import Dvi
 from numpy.typing import NDArray
 
 Gray = NDArray[np.uint8]
@@ -92,13 +93,26 @@ def read_layouts(dvi: Path, dpi: float) -> list[Layout | None]:
     layouts: list[Layout | None] = []
     with Dvi(str(dvi), dpi) as pages:
         for page in pages:
-            glyphs = tuple(_placed(text.font, int(text.glyph), text.x, page.height - text.y, dpi) for text in page.text)
+            glyphs = tuple(
+                _placed(cast(_Metrics, text.font), int(text.glyph), text.x, page.height - text.y, dpi)
+                for text in page.text
+            )
             rules = tuple(Rule(box.x, page.height - box.y - box.height, box.width, box.height) for box in page.boxes)
             layouts.append(Layout(glyphs, rules) if glyphs else None)
     return layouts
 
 
-def _placed(font: DviFont, code: int, x: float, y: float, dpi: float) -> PlacedGlyph:
+class _Metrics(Protocol):
+    """What matplotlib's fonts of DVI files know but do not publish."""
+
+    texname: bytes
+    _scale: float
+
+    def _width_of(self, char: int) -> int: ...
+    def _height_depth_of(self, char: int) -> tuple[int, int]: ...
+
+
+def _placed(font: _Metrics, code: int, x: float, y: float, dpi: float) -> PlacedGlyph:
     unit = dpi / (_POINTS * 2**16)  # pixels for one of TeX's scaled points
     height, depth = font._height_depth_of(code)
     width = font._width_of(code)
@@ -111,7 +125,7 @@ def fit(layout: Layout, gray: Gray) -> Layout | None:
     ink = (gray < _INK).astype(np.int32)
     total = int(ink.sum())
     sums = np.pad(ink.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
-    left, top, right, bottom = layout.bounds()
+    left, top, _, _ = layout.bounds()
     boxes = np.array(
         [(g.x - left, g.y - g.height - top, g.x - left + g.width, g.y + g.depth - top) for g in layout.glyphs]
         + [(r.x - left, r.y - top, r.x - left + r.width, r.y - top + max(r.height, 2)) for r in layout.rules]
@@ -167,9 +181,7 @@ def _own_ink(layout: Layout, gray: Gray) -> dict[int, tuple[NDArray[np.bool_], t
     return found
 
 
-def _refined(
-    layout: Layout, found: Mapping[int, tuple[NDArray[np.bool_], tuple[int, int, int, int]]]
-) -> Layout:
+def _refined(layout: Layout, found: Mapping[int, tuple[NDArray[np.bool_], tuple[int, int, int, int]]]) -> Layout:
     """Move and stretch the layout so that the ink found so far is centred in its boxes."""
     if len(found) < _ENOUGH_TO_REFINE:
         return layout
@@ -255,9 +267,7 @@ def compose(layout: Layout, bank: GlyphBank, rng: np.random.Generator, *, scale:
     return 255 - canvas
 
 
-def _draw_rule(
-    canvas: Gray, rule: Rule, scale: float, left: float, top: float, rng: np.random.Generator
-) -> None:
+def _draw_rule(canvas: Gray, rule: Rule, scale: float, left: float, top: float, rng: np.random.Generator) -> None:
     x, y = rule.x * scale - left + _BORDER, rule.y * scale - top + _BORDER
     tilt = float(rng.normal(0, 0.4)) if rule.width * scale > 8 else 0.0
     end = (round((x + rule.width * scale) * 16), round((y + rule.height * scale / 2 + tilt) * 16))
