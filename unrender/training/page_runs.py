@@ -112,7 +112,15 @@ def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resum
     config = with_labels(replace(LAYOUTLMV2_MINI, layout=layout), "receipt", "receipt", LABELS)
     module, tokenizer, fresh = _begin(config, start, folder)
     pages = _receipt_pages(run, data)
-    batches = LabelBatches(pages, tokenizer, config.image, seed=run.recipe.seed, batch=run.batch, noise=run.noise)
+    batches = LabelBatches(
+        pages,
+        tokenizer,
+        config.image,
+        seed=run.recipe.seed,
+        batch=run.batch,
+        max_tokens=layout.max_positions,
+        noise=run.noise,
+    )
     trainer = PageTrainer(module, batches, lambda batch: label_loss(module, batch), run.recipe, folder, fresh=fresh)
     if resume:
         trainer.resume()

@@ -115,6 +115,7 @@ FORMULA = FormulaRecipe(
 )
 
 FORMULAS = {"formula": FORMULA}
+PAGES = ("layoutlmv2-pretrain", "layoutlmv2-receipt", "layoutlmv2-tasks", "layoutlmv2-forms")
 
 
 def train(
@@ -133,7 +134,11 @@ def train(
         return runs.train_formula(FORMULAS[name], folder, data=data, resume=resume, hours=hours)
     if name in SYSTEMS:
         return runs.train_system(SYSTEMS[name], folder, data=data, resume=resume, hours=hours)
-    known = [*FORMULAS, *SYSTEMS]
+    if name in PAGES:
+        from unrender.training import page_recipes
+
+        return page_recipes.train(name, folder, data=data, resume=resume)
+    known = [*FORMULAS, *SYSTEMS, *PAGES]
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
     raise ConfigError(f"There is no recipe called {name}; {hint}")

@@ -1,0 +1,45 @@
+"""The recipes of LayoutLMv2 by name: pre-training, the receipt reader, and the two ablations."""
+
+import json
+from pathlib import Path
+
+from unrender.checkpoints.places import cache_folder
+from unrender.errors import DataError
+from unrender.training.page_ablations import FormRun, ablate_forms, ablate_pretraining
+from unrender.training.page_loop import PageRecipe
+from unrender.training.page_runs import PretrainRun, TuneRun, folder_start, minilm_start, pretrain, tune_receipts
+
+_SHORT_PRETRAINING = PretrainRun(
+    made=300, max_tokens=256, recipe=PageRecipe(updates=500, rate=1.5e-4, fresh_rate=3.0, save_seconds=600)
+)
+_SHORT_TUNING = TuneRun(
+    made_receipts=0,
+    made_others=0,
+    recognised=False,
+    recipe=PageRecipe(updates=378, rate=1.5e-4, fresh_rate=3.0, average=0.99, save_seconds=600),
+)
+
+
+def train(name: str, folder: Path, *, data: Path | None = None, resume: bool = False) -> Path:
+    """Run a recipe; `data` is the folder of SROIE receipts, or of FUNSD forms for `layoutlmv2-forms`.
+
+    The receipt reader starts from FOLDER's neighbour `layoutlmv2-pretrain` if there is one, from MiniLM otherwise.
+    """
+    kept = cache_folder() / "data"
+    data = data or kept / ("funsd-train" if name == "layoutlmv2-forms" else "sroie-train")
+    if not data.is_dir():
+        raise DataError(f"{data}: there is no such folder; give the data with --data")
+    pretrained = folder.parent / "layoutlmv2-pretrain"
+    found = pretrained if (pretrained / "config.json").is_file() else None
+    if name == "layoutlmv2-pretrain":
+        return pretrain(PretrainRun(), data, folder, resume=resume)
+    if name == "layoutlmv2-receipt":
+        start = minilm_start() if found is None else folder_start(found)
+        result = tune_receipts(TuneRun(), data, folder, start, resume=resume)
+        (folder / "held-out.json").write_text(json.dumps(result.summary(), indent=2) + "\n", encoding="utf-8")
+        return folder
+    if name == "layoutlmv2-tasks":
+        ablate_pretraining(data, folder, _SHORT_PRETRAINING, _SHORT_TUNING)
+    else:
+        ablate_forms(data, folder, FormRun(), found)
+    return folder
