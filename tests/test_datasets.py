@@ -71,6 +71,7 @@ def test_labels_are_picture_and_truth(tmp_path):
         ("sub/b.png", "y"),
     ]
     assert dataset.examples[1].image == tmp_path / "sub/b.png"
+    assert tuple(dataset) == dataset.examples
 
 
 def test_the_listing_itself_opens_the_dataset(tmp_path):

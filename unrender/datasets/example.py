@@ -1,5 +1,6 @@
 """One picture with its truth, and many of them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -37,6 +38,9 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.examples)
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self.examples)
 
     def sample(self, limit: int, rng: np.random.Generator) -> "Dataset":
         """Draw a random subset without replacement, in the order of the whole (seed 004, 5.2)."""
