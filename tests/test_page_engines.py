@@ -91,3 +91,11 @@ def test_engines_are_chosen_by_name(tmp_path):
     (tmp_path / "broken" / GRAPH).write_bytes(b"nonsense")
     with pytest.raises(ModelError, match="is not an ONNX file"):
         OnnxPageEngine(tmp_path / "broken")
+
+
+def test_the_command_line_exports_a_page_model(tmp_path, run):
+    loaded = folder_of(tmp_path)
+    ran = run("export", loaded.folder, tmp_path / "out")
+    assert ran.code == 0, ran.err
+    assert load_pages(tmp_path / "out").exported
+    assert run("read", tmp_path / "none.png", "-m", tmp_path / "out").errors

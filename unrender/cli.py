@@ -206,9 +206,16 @@ def evaluate(
 def export(
     model: Annotated[str, typer.Argument(help="Name or folder of a model.")],
     out: Annotated[Path, typer.Argument(help="Model folder to write.")],
+    int8: Annotated[bool, typer.Option(help="Store weights in 8 bits: a quarter of the size.")] = False,
 ) -> None:
     """Write a model's ONNX graphs, after comparing them with torch step by step."""
-    _find("unrender.engines.export", "export", extra="train")(model, out)
+    from unrender.checkpoints import find_pages
+
+    pages = find_pages(model)
+    if pages is not None:
+        typer.echo(str(_find("unrender.engines.page_export", "export_pages", extra="train")(pages, out, int8=int8)))
+        return
+    typer.echo(str(_find("unrender.engines.export", "export", extra="train")(model, out, int8=int8)))
 
 
 @app.command()
