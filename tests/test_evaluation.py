@@ -144,7 +144,8 @@ def test_other_tasks_have_their_own_metrics(tmp_path):
 def test_the_table_has_an_interval_around_each_value(tmp_path):
     dataset = make_dataset(tmp_path, ["a b c d", "a b", "c", "d e f"])
     reader = KnowingReader({f"{place}.png": ("a b", 0.5) for place in range(4)})
-    lines = describe(evaluate(reader, dataset), np.random.default_rng(0)).splitlines()
+    result = evaluate(reader, dataset)
+    lines = describe(result, result.intervals(np.random.default_rng(0))).splitlines()
     assert [line.split()[0] for line in lines] == KEYS
     value, low, high = (float(number) for number in re.findall(r"\d+\.\d+", lines[0]))
     assert low < value < high
@@ -153,7 +154,8 @@ def test_the_table_has_an_interval_around_each_value(tmp_path):
 def test_the_report_is_one_page_with_plots_pictures_and_marked_differences(tmp_path):
     dataset = make_dataset(tmp_path, ["a < c", "b", "c & d"])
     reader = KnowingReader({"0.png": ("a < b", 0.95), "1.png": ("b", 0.9)})
-    path = write_report(evaluate(reader, dataset), tmp_path / "new" / "folder", np.random.default_rng(0))
+    result, rng = evaluate(reader, dataset), np.random.default_rng(0)
+    path = write_report(result, result.intervals(rng), tmp_path / "new" / "folder", rng)
     page = path.read_text()
     assert page.count("<svg") == 2
     assert page.count('src="data:image/png;base64,') == 2 + 3  # the wrong ones, then random ones

@@ -197,9 +197,10 @@ def evaluate(
     if failed:
         _say(f"Note: {failed:,} pictures could not be read and count as read empty.")
     rng = np.random.default_rng(seed)
-    typer.echo(json.dumps(result.summary()) if as_json else evaluation.describe(result, rng))
+    intervals = {} if as_json and report is None else result.intervals(rng)
+    typer.echo(json.dumps(result.summary()) if as_json else evaluation.describe(result, intervals))
     if report is not None:
-        _say(f"Note: the report is {write_report(result, report, np.random.default_rng(seed))}.")
+        _say(f"Note: the report is {write_report(result, intervals, report, rng)}.")
 
 
 @app.command()

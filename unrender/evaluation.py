@@ -119,9 +119,8 @@ def find_comparison(name: str) -> Comparison:
     raise ConfigError(f"There is no comparison called {name}; choose one of {', '.join(COMPARISONS)}.")
 
 
-def describe(evaluation: Evaluation, rng: np.random.Generator) -> str:
+def describe(evaluation: Evaluation, intervals: Mapping[str, Interval]) -> str:
     """Write the figures as a table, each measure with its interval."""
-    intervals = evaluation.intervals(rng)
     lines = []
     for name, value in evaluation.summary().items():
         interval = f"  ({intervals[name].low:.4f} to {intervals[name].high:.4f})" if name in intervals else ""

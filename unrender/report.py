@@ -3,7 +3,7 @@
 import base64
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from unrender.charts import bars
 from unrender.errors import ImageError, UnrenderError
 from unrender.evaluation import Case, Evaluation
 from unrender.images import open_pages
-from unrender.metrics import calibration_error
+from unrender.metrics import Interval, calibration_error
 
 FILE = "report.html"
 MEANINGS = {
@@ -42,10 +42,12 @@ _SHOWN = 20  # cases of each kind
 _PICTURE_WIDTH, _PICTURE_HEIGHT = 1000, 500
 
 
-def write_report(evaluation: Evaluation, folder: Path, rng: np.random.Generator) -> Path:
+def write_report(
+    evaluation: Evaluation, intervals: Mapping[str, Interval], folder: Path, rng: np.random.Generator
+) -> Path:
     """Write report.html into a folder, made if need be, and return its path."""
     path = folder / FILE
-    page = render(evaluation, rng)
+    page = render(evaluation, intervals, rng)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
@@ -54,8 +56,8 @@ def write_report(evaluation: Evaluation, folder: Path, rng: np.random.Generator)
     return path
 
 
-def render(evaluation: Evaluation, rng: np.random.Generator) -> str:
-    """Return the page."""
+def render(evaluation: Evaluation, intervals: Mapping[str, Interval], rng: np.random.Generator) -> str:
+    """Return the page; `rng` draws the cases that are shown beside the worst."""
     wrong_first = sorted(evaluation.cases, key=lambda case: -case.errors)
     worst = [case for case in wrong_first[:_SHOWN] if case.errors]
     picked = rng.permutation(len(evaluation.cases))[:_SHOWN]
@@ -64,7 +66,7 @@ def render(evaluation: Evaluation, rng: np.random.Generator) -> str:
     parts = [
         f"<h1>{title}</h1>",
         _settings(evaluation),
-        _table(evaluation, rng),
+        _table(evaluation, intervals),
         _error_by_length(evaluation.cases),
         _confidence(evaluation.cases),
         "<h2>The worst cases</h2>",
@@ -88,8 +90,7 @@ def _settings(evaluation: Evaluation) -> str:
     return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
 
 
-def _table(evaluation: Evaluation, rng: np.random.Generator) -> str:
-    intervals = evaluation.intervals(rng)
+def _table(evaluation: Evaluation, intervals: Mapping[str, Interval]) -> str:
     rows = []
     for name, value in evaluation.summary().items():
         shown = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
