@@ -41,6 +41,7 @@ _BARE_AMOUNT = re.compile(r"\d[\d.,]*[.,]\d\d(?!\d)")
 _CURRENCIES = ("RM", "MYR", "USD", "EUR", "GBP", "SGD", "$", "€", "£")
 _MAX_DATE_WORDS = 4
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1
+_SUREST = 30.0  # log-odds of a confidence at most
 _RUN_FIELDS = ("company", "address")
 _MEANT = 0.5  # a currency before the amount belongs to the total from here on
 _MIN_SCORE = 0.15  # below, a field is said to be absent
@@ -66,7 +67,7 @@ class Calibration:
     def confidence(self, found: Found) -> float:
         place = FIELDS.index(found.name)
         log_odds = _log_odds(found.score) * self.slopes[place] + self.offsets[place]
-        return 1 / (1 + math.exp(-log_odds))
+        return 1 / (1 + math.exp(-max(-_SUREST, min(_SUREST, log_odds))))
 
 
 def field_probabilities(scores: NDArray[np.float32], labels: Sequence[str], temperature: float = 1.0) -> Probabilities:

@@ -1,4 +1,4 @@
-"""Confidences that mean what they say: a slope and an offset of the log-odds for each field, fitted on held-out receipts."""
+"""Confidences that mean what they say: for each field a slope and an offset of the log-odds, fitted on others."""
 
 import math
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from unrender.receipts import FIELDS, Calibration, Found
 _STEPS = 200
 _RIDGE = 1.0  # pulls the slope towards 1 and the offset towards 0, as if by so many more examples
 _FOLDS = 5
+_LONGEST_STEP = 0.3  # keeps Newton's method from leaping over the valley
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def _fit(odds: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, fl
         shares = 1 / (1 + np.exp(-np.clip(design @ values, -30, 30)))
         slope = design.T @ (shares - right) + _RIDGE * (values - start)
         bend = (design * (shares * (1 - shares))[:, None]).T @ design + _RIDGE * np.eye(2)
-        step = np.linalg.solve(bend, slope)
+        step = np.clip(np.linalg.solve(bend, slope), -_LONGEST_STEP, _LONGEST_STEP)
         values = values - step
         if np.abs(step).max() < 1e-9:
             break
