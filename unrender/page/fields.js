@@ -1,10 +1,10 @@
 // The fields of a receipt or form, as rows of a small table.
 
-/** Collect the fields of a page: blocks with a place of their own, or else the JSON of its blocks. */
+/** Collect the fields of a page: parts with a place of their own, or else the JSON of its blocks. */
 export function collectFields(page) {
   const blocks = page?.blocks ?? [];
   if (!blocks.some((block) => block.fields !== undefined)) return [];
-  const placed = blocks.flatMap((block) => [block, ...(block.children ?? [])]).filter((block) => block.box && block.text && !block.tokens);
+  const placed = blocks.flatMap((block) => block.children ?? []).filter((block) => block.box && block.text);
   if (placed.length) {
     return placed.map((block, place) => ({
       name: block.kind,

@@ -23,7 +23,7 @@ class Limits:
     pixels: int = 50_000_000  # of one image
     pages: int = 50  # in one request
     read_seconds: float = 120.0  # from the last byte of the body to the answer
-    text_characters: int = 20_000  # of a formula to convert
+    text_characters: int = 50_000  # of a text to convert
     waiting: int = 64  # requests in the queue
     connections: int = 1000  # requests at once, of any kind
     memory_bytes: int = 400_000_000  # of all bodies held at once

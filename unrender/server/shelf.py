@@ -60,6 +60,8 @@ class Shelf:
             reader = self._open(name)
             if wanted is None or wanted.name == reader.task.name:
                 return reader
+            if reader.pages is not None:
+                raise ModelError(f"{name} reads {reader.task.name}, not {wanted.name}; name another model.")
             if (name, wanted.name) not in self._variants:
                 variant = copy.copy(reader)  # the same weights
                 variant.task = wanted
