@@ -482,6 +482,13 @@ def test_a_folder_is_known_by_its_name_and_not_by_its_path(tiny_folder):
     assert shelf.find("tiny", None) is shelf.find(None, "formula") is shelf.default
 
 
+def test_a_model_that_labels_words_reads_its_own_task_only():
+    reader = counting_reader()
+    reader.pages = object()
+    with pytest.raises(ModelError, match="count reads formula, not word"):
+        Shelf(reader).find(None, "word")
+
+
 @pytest.mark.slow
 def test_the_command_serves_until_it_is_told_to_end(tiny_folder):
     command = [sys.executable, "-m", "unrender", "serve", "--port", "0", "-m", str(tiny_folder)]

@@ -17,9 +17,7 @@ export async function read(file, { page, model }, hear, signal) {
   const query = new URLSearchParams({ stream: "true" });
   if (page) query.set("pages", page);
   if (model) query.set("model", model);
-  const form = new FormData();
-  form.append("file", file, file.name || "picture.png");
-  const response = await patiently(() => request(`/v1/read?${query}`, { method: "POST", body: form, signal }), hear, signal);
+  const response = await patiently(() => request(`/v1/read?${query}`, { method: "POST", body: form(file), signal }), hear, signal);
   for await (const [name, data] of events(response)) {
     if (name === "text") hear(data.text);
     if (name === "document") return data;
@@ -30,7 +28,7 @@ export async function read(file, { page, model }, hear, signal) {
 
 /** Draw a page of a PDF or TIFF; resolves to its picture and the number of pages. */
 export async function preview(file, page, signal) {
-  const response = await request(`/v1/preview?page=${page}`, { method: "POST", body: file, signal });
+  const response = await request(`/v1/preview?page=${page}`, { method: "POST", body: form(file), signal });
   return { picture: await response.blob(), pages: Number(response.headers.get("Pages")) };
 }
 
@@ -43,6 +41,12 @@ export async function convert(text, source, target, signal) {
 
 export async function models() {
   return (await (await request("/v1/models", {})).json()).models;
+}
+
+function form(file) {
+  const made = new FormData();
+  made.append("file", file, file.name || "picture.png");
+  return made;
 }
 
 async function request(address, options) {

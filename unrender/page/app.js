@@ -22,7 +22,7 @@ const ENDED = {
   empty: "There is nothing to read on this picture.",
 };
 
-const state = { file: null, page: 1, pages: 1, document: null, notation: "latex", fields: [], entry: null };
+const state = { file: null, shown: false, page: 1, pages: 1, document: null, notation: "latex", fields: [], entry: null };
 let reading = new AbortController();
 let drawing = new AbortController();
 let timer = 0;
@@ -86,32 +86,38 @@ async function open(file) {
 }
 
 async function readPage(page) {
-  state.page = page;
-  state.entry = null;
+  Object.assign(state, { page, entry: null, shown: false });
   await attempt(async (signal) => {
     await showPage(signal);
     await readFile(state.file, signal);
   });
 }
 
+/** Show the present page: the browser draws what it can, the server the rest. */
 async function showPage(signal) {
-  const image = element("img", { alt: "What is read" });
-  let shown = state.file;
-  if (/pdf|tiff/i.test(`${state.file.type} ${state.file.name}`)) {
+  const paged = /pdf|tif/i.test(`${state.file.type} ${state.file.name}`);
+  let image = paged ? null : await decoded(state.file);
+  if (!image) {
     const page = await api.preview(state.file, state.page, signal);
-    [shown, state.pages] = [page.picture, page.pages];
+    state.pages = page.pages;
+    image = await decoded(page.picture);
   }
-  image.src = URL.createObjectURL(shown);
-  try {
-    await image.decode();
-    image.style.width = `${ENLARGED * image.naturalWidth}px`; // at most: the style sheet keeps it in its frame
-  } catch {
-    image.hidden = true; // the server knows more formats than the browser, and says so if it does not
-  }
+  image.style.width = `${ENLARGED * image.naturalWidth}px`; // at most: the style sheet keeps it in its frame
   begin(image);
 }
 
+async function decoded(blob) {
+  const image = element("img", { alt: "What is read", src: URL.createObjectURL(blob) });
+  try {
+    await image.decode();
+    return image;
+  } catch {
+    return null;
+  }
+}
+
 function begin(shown) {
+  state.shown = true;
   URL.revokeObjectURL(picture.shown?.src ?? "");
   picture.show(shown);
   picture.table([]);
@@ -169,7 +175,7 @@ async function attempt(act) {
     clearResult();
     say("");
     complain(error.message);
-    at("work").hidden = !picture.shown?.width; // a file that is no picture leaves nothing to see
+    at("work").hidden = !state.shown; // a file that is no picture leaves nothing to see
   }
   if (!signal.aborted) document.body.classList.remove("reading");
 }
