@@ -41,7 +41,7 @@ def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(tmp_path:
 
 
 def test_resuming_without_a_checkpoint_says_so(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no .*last.pt to resume from"):
+    with pytest.raises(DataError, match=r"no .*last\.pt to resume from"):
         tiny_trainer(tmp_path, samples=8).resume()
 
 
@@ -66,7 +66,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(tmp_path: Path, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(DataError, match="No space left on device.*is kept"):
+    with pytest.raises(DataError, match=r"No space left on device.*is kept"):
         trainer.save()
     assert (tmp_path / "last.pt").read_bytes() == good
 
@@ -131,7 +131,7 @@ def test_a_batch_respects_its_size_and_cost(tmp_path: Path) -> None:
 
 def test_a_set_that_is_not_prepared_is_named(tmp_path: Path) -> None:
     stages = (Stage(samples=100, max_tokens=99, mix=(("absent", 1.0),)),)
-    with pytest.raises(DataError, match="'absent'.*only tiny are prepared"):
+    with pytest.raises(DataError, match=r"'absent'.*only tiny are prepared"):
         BatchStream({"tiny": tiny_cache(tmp_path)}, stages, Framing.of(tiny_formula()), recipes.Augmentation(), seed=0)
 
 
@@ -206,7 +206,7 @@ def test_validation_keeps_the_best_weights_and_the_log_is_readable(tmp_path: Pat
 
 
 def test_an_unknown_recipe_suggests_a_near_one() -> None:
-    with pytest.raises(ConfigError, match="did you mean nougat?"):
+    with pytest.raises(ConfigError, match=r"did you mean nougat\?"):
         recipes.train("nouget")
 
 

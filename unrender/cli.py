@@ -229,13 +229,12 @@ def get(name: Annotated[str, typer.Argument(help="Name of a model, or ORG/NAME o
 
 @app.command()
 def data(
-    name: Annotated[str, typer.Argument(help="Which data to make.")],
-    out: Annotated[Path, typer.Argument(help="Folder to write.")],
-    count: Annotated[int, typer.Option(min=1, help="How many samples.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the random generator.")] = 0,
+    name: Annotated[str, typer.Argument(help="Which data to prepare: formula.")],
+    source: Annotated[Path, typer.Argument(help="Folder that holds the raw sets.")],
+    out: Annotated[Path | None, typer.Option("-o", help="Folder to write; the cache unless told otherwise.")] = None,
 ) -> None:
-    """Make training data: typeset formulas, handwriting, receipts."""
-    _find("unrender.training.datasets", "make", extra="train")(name, out, count=count, seed=seed)
+    """Prepare training data once: normalise, typeset, write by hand, and store as arrays with an index."""
+    typer.echo(str(_find("unrender.training.corpora", "make", extra="train")(name, source, out)))
 
 
 @app.command()

@@ -202,13 +202,14 @@ def open_tokenizer(folder: Path, config: _Config) -> Tokenizer:
     """Open the tokenizer.json of a model folder as the kind of vocabulary its config names."""
     path = Path(folder) / FILE_NAME
     if config.vocabulary == "characters":
-        return CharacterTokenizer(_read_list(path))
+        return CharacterTokenizer(read_list(path))
     if config.vocabulary == "latex":
-        return LatexTokenizer(_read_list(path))
+        return LatexTokenizer(read_list(path))
     return BpeTokenizer(path, frame=(config.generation.end, config.generation.pad))
 
 
-def _read_list(path: Path) -> list[str]:
+def read_list(path: Path) -> list[str]:
+    """Read the tokens of a plain list from tokenizer.json, in the order of their ids."""
     try:
         vocabulary = json.loads(_read(path))["model"]["vocab"]
         tokens = sorted(vocabulary, key=lambda token: int(vocabulary[token]))

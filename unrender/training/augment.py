@@ -35,6 +35,9 @@ class Augmentation:
     invert: float = 0.0  # share of pictures turned light on dark
 
 
+AUGMENTATION = Augmentation()
+
+
 def augment(gray: Gray, settings: Augmentation, rng: np.random.Generator) -> Gray:
     """Vary one picture (dark ink on white)."""
     if rng.random() < settings.scale:

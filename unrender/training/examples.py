@@ -89,4 +89,3 @@ class ExampleStream:
     def _padding(self) -> float:
         image = self._config.image
         return (image.pad_value - image.mean[0]) / image.std[0]
-

@@ -43,9 +43,9 @@ def is_held_out(label: str) -> bool:
     return int(hashlib.sha256(visible(label).encode()).hexdigest(), 16) % _HELD_OUT_SHARE == 0
 
 
-def is_validation_paper(paper: str) -> bool:
-    """Whether a paper's formulas are for measuring, not for training."""
-    return _hash(paper) % _VALIDATION_PAPERS == 0
+def is_validation_paper(paper: int) -> bool:
+    """Whether a paper's formulas are for measuring, not for training; papers go by their hash."""
+    return paper % _VALIDATION_PAPERS == 0
 
 
 def read_labels(folder: Path) -> list[tuple[str, str]]:

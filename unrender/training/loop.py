@@ -7,7 +7,7 @@ processes makes the same updates (networks with batch norm excepted: each proces
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -276,10 +276,10 @@ def _optimiser(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     return kind(groups, lr=recipe.schedule.peak, betas=recipe.betas, fused=True)
 
 
-def _write(values: dict[str, object], path: Path) -> None:
+def _write(values: Mapping[str, object], path: Path) -> None:
     temporary = path.with_suffix(".tmp")
     try:
-        torch.save(values, temporary)
+        torch.save(dict(values), temporary)
     except (OSError, RuntimeError) as error:
         temporary.unlink(missing_ok=True)
         raise DataError(f"{path} could not be written ({error}); the checkpoint before it is kept") from error

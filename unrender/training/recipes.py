@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from unrender.errors import ConfigError
-from unrender.training.augment import Augmentation
+from unrender.training.augment import AUGMENTATION, Augmentation
 from unrender.training.batches import Stage
 from unrender.training.loop import Recipe
 from unrender.training.schedule import Schedule
@@ -28,7 +28,7 @@ class FormulaRecipe:
 
     stages: tuple[Stage, ...]
     recipe: Recipe
-    augmentation: Augmentation = Augmentation()
+    augmentation: Augmentation = AUGMENTATION
     token_noise: float = 0.03
     held_out: tuple[str, ...] = ("printed-held", "handwritten-held")
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from unrender import checkpoints
+from unrender.checkpoints.places import cache_folder
 from unrender.errors import DataError
 from unrender.images import open_pages
 from unrender.layers.seq2seq import VisionText
@@ -36,7 +37,7 @@ def train_formula(
     settings: FormulaRecipe, folder: Path, *, data: Path | None, resume: bool, hours: float | None
 ) -> Path:
     """Train the formula reader on the prepared arrays under `data`."""
-    root = data or checkpoints.cache_folder() / "formula"
+    root = data or cache_folder() / "formula"
     names = {name for stage in settings.stages for name, _ in stage.mix}
     caches = {name: Cache(root / name) for name in sorted(names)}
     tokenizer = LatexTokenizer(next(iter(caches.values())).vocabulary)
