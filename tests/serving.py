@@ -1,6 +1,7 @@
 """Servers for tests: readers whose engines follow a script, and servers around them, in a thread or by themselves."""
 
 import io
+import json
 import socket
 import sys
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import httpx
 import numpy as np
 import uvicorn
 from fakes import END
@@ -183,6 +185,16 @@ def bar(columns: int, kind: str = "PNG") -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, kind)
     return buffer.getvalue()
+
+
+def events_of(response: httpx.Response) -> list[tuple[str, dict[str, object]]]:
+    """Parse server-sent events."""
+    found = []
+    for block in response.text.split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if lines:
+            found.append((lines["event"], json.loads(lines["data"])))
+    return found
 
 
 @contextmanager

@@ -7,15 +7,13 @@ import re
 import socket
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import get_type_hints
 
 import httpx
 import pytest
 from PIL import Image
-from serving import QUADRATIC, CountingEngine, bar, counting_reader, running, saying_reader
+from serving import QUADRATIC, bar, counting_reader, events_of, running, saying_reader
 
 from unrender import documents
 from unrender.errors import ConfigError, ModelError
@@ -38,16 +36,6 @@ def client():
 
 def read(client: httpx.Client, content: bytes = FORMULA, **options: object) -> httpx.Response:
     return client.post("/v1/read", content=content, params={name: str(value) for name, value in options.items()})
-
-
-def events_of(response: httpx.Response) -> list[tuple[str, dict[str, object]]]:
-    """Parse server-sent events."""
-    found = []
-    for block in response.text.split("\n\n"):
-        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
-        if lines:
-            found.append((lines["event"], json.loads(lines["data"])))
-    return found
 
 
 def test_a_picture_as_the_body_is_read(client):
@@ -292,173 +280,6 @@ def test_a_mistake_of_ours_is_a_sentence_and_tells_nothing():
         answer = httpx.post(f"{address}/v1/read", content=bar(3))
     assert answer.status_code == 500
     assert answer.json() == {"status": 500, "error": "The server made a mistake; its log says more."}
-
-
-class Gated:
-    """A server whose one worker waits at a gate, and threads that ask it."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.gate = threading.Event()
-        self.engine = CountingEngine(gate=self.gate)
-        self.app = create_app(Shelf(counting_reader(self.engine)), limits)
-        self.answers: dict[int, httpx.Response] = {}
-        self._threads: list[threading.Thread] = []
-
-    def ask(self, address: str, columns: int, **parameters: str) -> None:
-        def post() -> None:
-            self.answers[columns] = httpx.post(
-                f"{address}/v1/read", content=bar(columns), params=parameters, timeout=30
-            )
-
-        self._threads.append(threading.Thread(target=post))
-        self._threads[-1].start()
-
-    def finish(self) -> None:
-        self.gate.set()
-        for thread in self._threads:
-            thread.join(30)
-
-
-def waiting_for(address: str, count: int) -> None:
-    """Wait until so many requests are in the queue."""
-    deadline = time.monotonic() + 20
-    while httpx.get(f"{address}/health").json()["waiting"] != count:
-        assert time.monotonic() < deadline, "the queue never got there"
-        time.sleep(0.02)
-
-
-def test_requests_that_wait_are_read_in_one_batch_and_each_gets_its_own_answer():
-    gated = Gated(Limits(workers=1, batch=8))
-    with running(gated.app) as address:
-        gated.ask(address, 1)
-        assert gated.engine.reached.wait(20)
-        for columns in range(2, 7):
-            gated.ask(address, columns)
-        waiting_for(address, 5)
-        gated.finish()
-    assert gated.engine.batches == [1, 5]
-    assert {columns: answer.json()["text"] for columns, answer in gated.answers.items()} == {
-        columns: f"n{columns}" for columns in range(1, 7)
-    }
-
-
-def test_requests_with_other_options_are_not_mixed():
-    gated = Gated(Limits(workers=1, batch=8))
-    with running(gated.app) as address:
-        gated.ask(address, 1)
-        assert gated.engine.reached.wait(20)
-        gated.ask(address, 2, beam="2")
-        gated.ask(address, 3)
-        waiting_for(address, 2)
-        gated.finish()
-    assert gated.engine.batches == [1, 1, 1]
-    assert sorted(answer.json()["text"] for answer in gated.answers.values()) == ["n1", "n2", "n3"]
-
-
-def test_a_long_document_does_not_hold_up_the_small_ones(make_pdf):
-    gated = Gated(Limits(workers=1, batch=1))
-    with running(gated.app) as address, httpx.Client(base_url=address, timeout=30) as client:
-        first = threading.Thread(target=lambda: client.post("/v1/read", content=make_pdf(pages=6)))
-        first.start()
-        assert gated.engine.reached.wait(20)
-        gated.ask(address, 5)
-        waiting_for(address, 2)
-        gated.finish()
-        first.join(30)
-        metrics = client.get("/metrics").text
-    assert gated.answers[5].json()["text"] == "n5"
-    assert "unrender_pages_total 7" in metrics
-
-
-def test_a_full_queue_says_when_to_come_back():
-    gated = Gated(Limits(workers=1, waiting=2))
-    with running(gated.app) as address:
-        gated.ask(address, 1)
-        assert gated.engine.reached.wait(20)
-        gated.ask(address, 2)
-        gated.ask(address, 3)
-        waiting_for(address, 2)
-        refused = httpx.post(f"{address}/v1/read", content=bar(4))
-        gated.finish()
-    assert refused.status_code == 503
-    assert int(refused.headers["retry-after"]) >= 1
-    assert refused.json()["error"] == "2 requests are waiting already; try again later."
-    assert [gated.answers[columns].status_code for columns in (1, 2, 3)] == [200, 200, 200]
-
-
-def test_bodies_beyond_the_memory_are_refused():
-    with running(create_app(Shelf(counting_reader()), Limits(memory_bytes=100))) as address:
-        answer = httpx.post(f"{address}/v1/read", content=bar(4) + b"0" * 100)
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-
-
-def test_reading_that_takes_too_long_is_given_up():
-    engine = CountingEngine(step_seconds=0.2)
-    with running(create_app(Shelf(counting_reader(engine)), Limits(read_seconds=0.5, workers=1))) as address:
-        answer = httpx.post(f"{address}/v1/read", content=bar(4))
-        [(name, problem)] = events_of(
-            httpx.post(f"{address}/v1/read", params={"stream": "true"}, content=bar(4), timeout=20)
-        )[-1:]
-        until(lambda: "unrender_abandoned_pages_total 2" in httpx.get(f"{address}/metrics").text)
-    assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
-    assert "longer than 0.5 seconds" in answer.json()["error"]
-    assert (name, problem["status"]) == ("error", 503)
-
-
-def until(condition) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.02)
-
-
-@pytest.mark.parametrize("stream", ["false", "true"])
-def test_work_ends_when_the_client_goes_away(stream):
-    engine = CountingEngine(step_seconds=0.2)
-    with running(create_app(Shelf(counting_reader(engine)), Limits(workers=1))) as address:
-        request = httpx.Request("POST", f"{address}/v1/read", content=bar(4), params={"stream": stream})
-        client = httpx.Client(timeout=0.5)
-        if stream == "true":
-            next(client.send(request, stream=True).iter_text())
-        else:
-            with pytest.raises(httpx.ReadTimeout):
-                client.send(request)
-        client.close()
-        until(lambda: "unrender_abandoned_pages_total 1" in httpx.get(f"{address}/metrics").text)
-    assert engine.steps < 10
-
-
-def test_a_client_that_leaves_while_it_waits_is_forgotten():
-    gated = Gated(Limits(workers=1))
-    with running(gated.app) as address:
-        gated.ask(address, 1)
-        assert gated.engine.reached.wait(20)
-        with pytest.raises(httpx.ReadTimeout):
-            httpx.post(f"{address}/v1/read", content=bar(2), params={"beam": "2"}, timeout=0.5)
-        waiting_for(address, 0)
-        gated.finish()
-    assert gated.engine.batches == [1]
-
-
-def test_a_body_that_comes_too_slowly_is_refused(client):
-    address = client.base_url
-    with socket.create_connection((address.host, address.port)) as connection:
-        connection.sendall(b"POST /v1/read HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nabc")
-        connection.settimeout(20)
-        answer = b"".join(iter(lambda: connection.recv(10_000), b""))
-    assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"did not arrive within 1 seconds" in answer
-
-
-def test_a_server_that_stops_refuses_what_waits():
-    gated = Gated(Limits(workers=1))
-    with running(gated.app) as address:
-        gated.ask(address, 1)
-        assert gated.engine.reached.wait(20)
-        gated.ask(address, 2, beam="2")
-        waiting_for(address, 1)
-        gated.finish()  # the server waits for answers under way
-    assert [gated.answers[columns].status_code for columns in (1, 2)] == [200, 200]
 
 
 def test_limits_must_be_positive():

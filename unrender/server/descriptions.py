@@ -57,6 +57,12 @@ _DOCUMENT: dict[str, object] = {
         }
     ],
 }
+_EVENT = {
+    "type": "object",
+    "description": "One event; `data` is JSON.",
+    "required": ["event", "data"],
+    "properties": {"event": {"type": "string", "enum": ["text", "document", "error"]}, "data": {"type": "string"}},
+}
 _STREAM = 'event: text\ndata: {"page": 1, "text": "x ^"}\n\nevent: document\ndata: {"source": "formula.png", ...}\n'
 
 
@@ -84,7 +90,7 @@ READ_ANSWER: dict[int | str, dict[str, object]] = {
         "description": "What was read; as server-sent events (`text`, then `document` or `error`) with `stream`.",
         "content": {
             "application/json": {"example": _DOCUMENT},
-            "text/event-stream": {"schema": {"type": "string"}, "example": _STREAM},
+            "text/event-stream": {"schema": _EVENT, "example": _STREAM},
         },
     }
 }
