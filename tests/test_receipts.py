@@ -15,6 +15,7 @@ from unrender.receipts import (
     find_fields,
     parse_amount,
     parse_date,
+    plain_capitals,
 )
 from unrender.training.fields import IGNORED, find_run, label_receipt
 from unrender.words import Line, Word, split_lines
@@ -162,3 +163,12 @@ def test_calibration_shifts_the_log_odds():
     found = Found("date", "x", (0,), 0.5)
     assert Calibration().confidence(found) == pytest.approx(0.5)
     assert Calibration((1.0,) * 4, (0.0, 2.0, 0.0, 0.0)).confidence(found) == pytest.approx(1 / (1 + np.exp(-2)))
+
+
+def test_accents_go_and_other_scripts_stay():
+    assert plain_capitals("Setia Álam, Größe 合計 Σύνολο") == "SETIA ALAM, GROSSE 合計 ΣΎΝΟΛΟ"
+
+
+def test_a_date_glued_to_a_time_is_a_date():
+    assert parse_date("04/03/201815:41:52") == date(2018, 3, 4)
+    assert parse_date("04/03/20181") is None

@@ -22,7 +22,7 @@ from unrender.words import (
     read_given,
     split_lines,
 )
-from unrender.words.ocr import slope_of
+from unrender.words.ocr import slope_of, tidy
 from unrender.words.pdf import read_pdf_words
 
 
@@ -235,3 +235,19 @@ def test_a_missing_ocr_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'unrender\[ocr\]'"):
         RapidReader()
+
+
+@pytest.mark.parametrize(
+    ("read", "tidied"),
+    [
+        ("MR. D.I.Y.(KUCHAI) SDN BHD", "MR. D.I.Y. (KUCHAI) SDN BHD"),
+        ("CO.(M)BHD", "CO. (M) BHD"),
+        ("16200PALEKBANG,KELANTAN", "16200 PALEKBANG,KELANTAN"),
+        ("04/03/201815:41:52", "04/03/2018 15:41:52"),
+        ("Ｔｏｔａｌ：９．９０", "Total:9.90"),
+        ("f(x) 12345", "f (x) 12345"),
+        ("A12345BC", "A12345BC"),
+    ],
+)
+def test_recognised_lines_get_plain_signs_and_lost_spaces(read, tidied):
+    assert tidy(read) == tidied

@@ -6,6 +6,7 @@ Texts are upper case, as in the SROIE set that defines the fields. What must loo
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -31,7 +32,7 @@ _DATE = re.compile(
     | (?P<d3>\d{{1,2}})[-/.,\s]*(?P<m3>{_MONTH})[-/.,'\s]*(?P<y3>(?:19|20)?\d\d)
     | (?P<m4>{_MONTH})[-/.,\s]*(?P<d4>\d{{1,2}})[-/.,'\s]+(?P<y4>(?:19|20)\d\d)
     | (?P<y5>20\d\d)(?P<m5>[01]\d)(?P<d5>[0-3]\d)
-    )(?!\d)""",
+    )(?!\d(?!\d?:\d\d))""",
     re.VERBOSE,
 )
 _AMOUNT = re.compile(
@@ -134,6 +135,12 @@ def parse_amount(text: str) -> float | None:
     return float(f"{whole.replace('.', '')}.{cents}")
 
 
+def plain_capitals(text: str) -> str:
+    """Write a text in capitals without accents, as the fields are defined; other scripts stay as they are."""
+    bases = (unicodedata.normalize("NFD", letter)[0] for letter in text.upper())
+    return "".join(base if base.isascii() else letter for base, letter in zip(bases, text.upper(), strict=True))
+
+
 def _best_run(name: str, words: Sequence[Word], share: NDArray[np.float64]) -> Found | None:
     """Take the run of words with the highest sum of log-odds: some weak words inside do not cut it."""
     odds = np.log(share / (1 - share))
@@ -148,7 +155,7 @@ def _best_run(name: str, words: Sequence[Word], share: NDArray[np.float64]) -> F
     if best_stop == 0:
         return None
     places = tuple(range(best_start, best_stop))
-    text = " ".join(words[place].text for place in places).upper()
+    text = plain_capitals(" ".join(words[place].text for place in places))
     return Found(name, text, places, _mean_score(share, places))
 
 

@@ -1,6 +1,8 @@
 """The words of a picture, read by RapidOCR (extra `ocr`; its weights are in its wheel)."""
 
 import math
+import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -14,6 +16,15 @@ from unrender.errors import MissingExtraError
 from unrender.words.order import order_lines
 from unrender.words.page import Line, WordPage, split_lines
 
+_LOST_SPACES = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"(?<=[A-Za-z.])\((?=[A-Za-z])", " ("),  # D.I.Y.(KUCHAI)
+        (r"\)(?=[A-Za-z])", ") "),
+        (r"(?<![\d/-])(\d{5})(?=[A-Z][A-Za-z]{2})", r"\1 "),  # 16200PALEKBANG
+        (r"(\d{2}[-/.]\d{2}[-/.](?:20)?\d{2})(?=\d{2}:\d{2})", r"\1 "),  # 04/03/201815:41
+    )
+)
 _TALL = 1.5  # a line of this height to its width stands on its side
 _SIDEWAYS = 0.5  # of the characters in such lines: then the picture lies on its side
 _DOUBTFUL = 0.8  # mean score below which the picture may stand on its head
@@ -64,7 +75,8 @@ class RapidReader:
         quads = np.asarray(found.boxes, dtype=np.float64)
         scores = found.scores or (1.0,) * len(quads)
         lines = [
-            Line(text, _frame(quad), float(sure)) for quad, text, sure in zip(quads, found.txts, scores, strict=True)
+            Line(tidy(text), _frame(quad), float(sure))
+            for quad, text, sure in zip(quads, found.txts, scores, strict=True)
         ]
         return _Reading(turned.width, turned.height, turns, lines, quads)
 
@@ -111,6 +123,14 @@ def _other_turns(reading: _Reading) -> tuple[int, ...]:
 def open_reader() -> RapidReader:
     """Return the one RapidOCR of this process; it takes a second to load."""
     return RapidReader()
+
+
+def tidy(text: str) -> str:
+    """Give a recognised line the plain signs and the spaces that the recogniser tends to lose."""
+    text = unicodedata.normalize("NFKC", text)
+    for pattern, replacement in _LOST_SPACES:
+        text = pattern.sub(replacement, text)
+    return text
 
 
 def slope_of(quads: NDArray[np.float64]) -> float:
