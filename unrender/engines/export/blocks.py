@@ -64,19 +64,25 @@ def add_block(
     attend: Callable[[str], str],
     keep: str = "",
 ) -> str:
-    """Add norm, attention, residual; norm, feed-forward, residual; `keep` zeroes normalised rows before attention."""
+    """Add norm, attention, residual; norm, feed-forward, residual to rows (N, C).
+
+    `attend` takes (1, C, N, 1) and gives rows; `keep` zeroes normalised rows before attention.
+    """
+    width = block.floats("attention_norm.weight").size
     normal = block.norm(graph, "attention_norm", rows, epsilon)
     if keep:
         normal = graph.add("Mul", normal, keep)
-    middle = graph.add("Add", rows, graph.linear(attend(normal), block.linear("attention.output")))
-    normal = block.norm(graph, "feed_forward_norm", middle, epsilon)
-    inner = graph.linear(normal, block.linear("feed_forward.expand"), activation="gelu")
-    return graph.add("Add", middle, graph.linear(inner, block.linear("feed_forward.contract")))
+    mixed = graph.to_channels(attend(graph.to_channels(normal, width)), width)
+    change = graph.to_rows(graph.pointwise(mixed, block.linear("attention.output")), width)
+    middle = graph.add("Add", rows, change)
+    normal = graph.to_channels(block.norm(graph, "feed_forward_norm", middle, epsilon), width)
+    inner = graph.pointwise(normal, block.linear("feed_forward.expand"), activation="gelu")
+    return graph.add("Add", middle, graph.to_rows(graph.pointwise(inner, block.linear("feed_forward.contract")), width))
 
 
-def add_attention(graph: Graph, block: Part, rows: str, heads: int) -> str:
-    """Let all rows attend to one another (seed 002, eq. 3)."""
+def add_attention(graph: Graph, block: Part, channels: str, heads: int) -> str:
+    """Let all of (1, C, N, 1) attend to one another (seed 002, eq. 3); the mixed values come as rows (N, C)."""
     width = block.floats("attention_norm.weight").size
-    projected = [graph.linear(rows, layer) for layer in block.thirds("attention.qkv")]
+    projected = [graph.to_rows(graph.pointwise(channels, layer), width) for layer in block.thirds("attention.qkv")]
     one_image = [graph.reshape(values, 1, -1, width) for values in projected]
     return graph.reshape(graph.add("MultiHeadAttention", *one_image, num_heads=heads), -1, width)

@@ -43,10 +43,12 @@ def _add_vit(graph: Graph, config: ViTConfig, encoder: Part) -> str:
 def _add_projections(graph: Graph, config: DecoderConfig, decoder: Part, memory: str) -> None:
     """Turn the memory (N, width) into keys and values (1, H, N, D), once for a whole decoding."""
     head = config.hidden // config.heads
+    channels = graph.to_channels(memory, config.memory_width)
     halves = {"keys": slice(config.hidden), "values": slice(config.hidden, None)}
     for layer in range(config.layers):
         attention = decoder.under(f"layers.{layer}.cross_attention")
         for part, half in halves.items():
-            projected = graph.linear(memory, attention.linear("key_value", half, f".{part}"))
+            projected = graph.pointwise(channels, attention.linear("key_value", half, f".{part}"))
+            projected = graph.to_rows(projected, config.hidden)
             by_head = graph.add("Transpose", graph.reshape(projected, 1, -1, config.heads, head), perm=[0, 2, 1, 3])
             graph.output(by_head, f"memory_{part}.{layer}", [1, config.heads, "N", head])

@@ -15,7 +15,7 @@ from unrender.engines.export.graph import Graph
 from unrender.models.config import SwinConfig
 
 _HIDDEN = -100.0  # added to the similarity of patches that only the cyclic shift made neighbours
-_ROWS_AT_ONCE = 320
+_ROWS_AT_ONCE = 640
 _PAD = -1
 _MERGE_EPSILON = 1e-5
 Order = NDArray[np.int64]  # for each row the place of its patch, row by row; _PAD where there is none
@@ -115,25 +115,25 @@ def _add_window_block(
     if windows.shift:
         kinds = body.input(f"{block.name} kinds", "int64", [count])
         scanned.append(graph.weight(f"{block.name}.kinds", windows.kinds().reshape(-1, count)))
-        masks = body.add("Gather", _shift_masks(graph, windows), kinds, axis=0)
+        masks = body.add("Gather", _shift_masks(body, windows), kinds, axis=0)
     real = windows.order() != _PAD
     if not real.all():
         keep = body.input(f"{block.name} keep", "float32", [count * length, 1])
         scanned.append(graph.weight(f"{block.name}.keep", real.astype(np.float32).reshape(-1, count * length, 1)))
-    bias = _position_bias(graph, config, block, windows.window)
+    bias = _position_bias(body, config, block, windows.window)
     attend = lambda normal: _attend(body, block, normal, length, heads, [bias, masks])  # noqa: E731
     outputs = add_block(body, block, rows, epsilon=config.norm_epsilon, attend=attend, keep=keep)
     body.output(outputs, f"{block.name} outputs", [count * length, hidden])
     return graph.reshape(graph.scan(body, *scanned), -1, hidden)
 
 
-def _attend(graph: Graph, block: Part, rows: str, length: int, heads: int, biases: list[str]) -> str:
-    """Attend inside each window; rows are (windows x length, C)."""
+def _attend(graph: Graph, block: Part, channels: str, length: int, heads: int, biases: list[str]) -> str:
+    """Attend inside each window of (1, C, windows x length, 1); the mixed values come as rows."""
     hidden = block.floats("attention_norm.weight").size
     head = hidden // heads
+    projected = (graph.to_rows(graph.pointwise(channels, layer), hidden) for layer in block.thirds("attention.qkv"))
     query, keys, values = (
-        graph.add("Transpose", graph.reshape(graph.linear(rows, layer), -1, length, heads, head), perm=[0, 2, 1, 3])
-        for layer in block.thirds("attention.qkv")
+        graph.add("Transpose", graph.reshape(rows, -1, length, heads, head), perm=[0, 2, 1, 3]) for rows in projected
     )
     weights = graph.add("FusedMatMul", query, keys, transB=1, alpha=head**-0.5)
     for bias in filter(None, biases):
@@ -173,4 +173,5 @@ def _add_merging(graph: Graph, merge: Part, features: str, order: Order, rows: i
     corners = np.stack([index[row::2, column::2] for column in (0, 1) for row in (0, 1)], axis=-1).reshape(-1)
     joined = graph.add("Gather", features, graph.weight(f"{merge.name}.order", corners), axis=0)
     normal = merge.norm(graph, "norm", graph.reshape(joined, -1, norm.size), _MERGE_EPSILON)
-    return graph.linear(normal, merge.linear("reduction"))
+    reduced = graph.pointwise(graph.to_channels(normal, norm.size), merge.linear("reduction"))
+    return graph.to_rows(reduced, norm.size // 2)
