@@ -21,6 +21,8 @@ Listener = Callable[[int, int], None]  # (row of the prompt, token just taken)
 EarlyStopping = bool | Literal["never"]
 Status = Literal["complete", "limit", "repetition"]
 
+ALTERNATIVES = 3  # kept for each token unless the caller says otherwise
+
 
 class DecoderRun(Protocol):
     """One batch being decoded; owns the image memory and the key/value cache.
@@ -85,7 +87,7 @@ def greedy(
     max_tokens: int,
     forbidden: Sequence[int] = (),
     constraint: Constraint | None = None,
-    alternatives: int = 3,
+    alternatives: int = ALTERNATIVES,
     guard: Guard | None = None,
     listener: Listener | None = None,
 ) -> list[Decoded]:
@@ -93,11 +95,11 @@ def greedy(
 
     At most `max_tokens` new tokens are taken, the end token included. A row leaves the batch when it is done.
     """
-    rules = _Rules(end, max_tokens, tuple(forbidden), constraint, alternatives)
-    rows = [_GreedyRow(rules, guard) for _ in prompt]
+    rules = Rules(end, max_tokens, tuple(forbidden), constraint, alternatives)
+    rows = [GreedyRow(rules, guard) for _ in prompt]
     active, tokens = list(range(len(rows))), prompt
     while active:
-        scores, attention = _step(run, tokens)
+        scores, attention = step(run, tokens)
         for place, index in enumerate(active):
             token = rows[index].advance(scores[place], None if attention is None else attention[place])
             if listener is not None and token is not None:
@@ -121,7 +123,7 @@ def beam(
     early_stopping: EarlyStopping = False,
     forbidden: Sequence[int] = (),
     constraint: Constraint | None = None,
-    alternatives: int = 3,
+    alternatives: int = ALTERNATIVES,
 ) -> list[Decoded]:
     """Return the best sequence found for each row of the (B, P) prompt, with up to `beams` - 1 runners-up.
 
@@ -131,11 +133,11 @@ def beam(
     """
     if beams < 1:
         raise ConfigError(f"beams must be at least 1, got {beams}")
-    rules = _Rules(end, max_tokens, tuple(forbidden), constraint, alternatives)
-    rows = [_BeamRow(rules, beams, length_penalty, early_stopping) for _ in prompt]
+    rules = Rules(end, max_tokens, tuple(forbidden), constraint, alternatives)
+    rows = [BeamRow(rules, beams, length_penalty, early_stopping) for _ in prompt]
     active, tokens = rows, prompt
     while active:
-        scores, attention = _step(run, tokens)
+        scores, attention = step(run, tokens)
         offset, parents, chosen = 0, list[int](), list[int]()
         for row in active:
             block = slice(offset, offset + len(row.running))
@@ -151,7 +153,7 @@ def beam(
 
 
 @dataclass(frozen=True)
-class _Rules:
+class Rules:
     """What holds for every row of a batch."""
 
     end: int
@@ -198,10 +200,10 @@ class _Path:
     before: "_Path | None"
 
 
-class _GreedyRow:
+class GreedyRow:
     """One sequence of a greedy batch: all its state, so that rows can come and go."""
 
-    def __init__(self, rules: _Rules, guard: Guard | None) -> None:
+    def __init__(self, rules: Rules, guard: Guard | None) -> None:
         self.tokens: list[int] = []
         self.done = False
         self._rules = rules
@@ -235,10 +237,10 @@ class _GreedyRow:
         return _cut(decoded, self._guard.cut())
 
 
-class _BeamRow:
+class BeamRow:
     """One sequence of a beam batch: (score, path) of what is running and what has finished, best first."""
 
-    def __init__(self, rules: _Rules, beams: int, length_penalty: float, early_stopping: EarlyStopping) -> None:
+    def __init__(self, rules: Rules, beams: int, length_penalty: float, early_stopping: EarlyStopping) -> None:
         self.running: list[tuple[float, _Path | None]] = [(0.0, None)]
         self.done = False
         self._finished: list[tuple[float, _Path | None]] = []
@@ -292,7 +294,8 @@ class _BeamRow:
         return float(total / length**self._penalty)
 
 
-def _step(run: DecoderRun, tokens: Ids) -> tuple[Scores, Scores | None]:
+def step(run: DecoderRun, tokens: Ids) -> tuple[Scores, Scores | None]:
+    """Feed a run and return its scores and, where it gives any, its attention."""
     scores = run.step(tokens)
     if np.isnan(scores).any():
         raise ModelError("the model computed scores that are not numbers; its weights are damaged or overflow")

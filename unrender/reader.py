@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender import checkpoints, tasks
-from unrender.decoding import Decoded, DecoderRun, Engine, Ids, beam, greedy
+from unrender.decoding import ALTERNATIVES, BeamRow, Decoded, DecoderRun, Engine, GreedyRow, Ids, Rules, beam, greedy
 from unrender.documents import Alternative, Block, Document, Page, Reading, Status, Token
+from unrender.engines.continuous import JoinableEngine, decode_continuously
 from unrender.errors import ConfigError, ImageError, MissingExtraError, ModelError, UnrenderError
 from unrender.images import Placement, Source, is_blank, open_pages, place, stack
 from unrender.models.config import ModelConfig
@@ -138,15 +140,53 @@ class Reader:
         return document
 
     def read_many(
-        self, sources: Iterable[Source | Input], *, batch: int = 8, options: Options = DEFAULTS
+        self,
+        sources: Iterable[Source | Input],
+        *,
+        batch: int = 8,
+        options: Options = DEFAULTS,
+        in_order: bool = True,
     ) -> Iterator[Document]:
-        """Yield one Document for each source, in order; a source that cannot be read gives status `failed`.
+        """Yield one Document for each source; a source that cannot be read gives status `failed`.
 
-        Pages of neighbouring sources share batches of up to `batch` images.
+        Up to `batch` pages are read together, whichever source they are from; with ONNX the next page enters as soon
+        as one is finished. Documents come in the order of the sources or, not `in_order`, as they are completed.
         """
         if batch < 1:
             raise ConfigError(f"batch must be at least 1, got {batch}")
+        if batch > 1 and self.pages is None and isinstance(self.engine, JoinableEngine):
+            return self._read_continuously(self.engine, sources, batch, options, in_order)
         return self._read_all(sources, batch=batch, options=options, listener=None)
+
+    def _read_continuously(
+        self, engine: JoinableEngine, sources: Iterable[Source | Input], batch: int, options: Options, in_order: bool
+    ) -> Iterator[Document]:
+        prompt = self._prompt(options)
+        waiting: list[_Pending] = []
+        reading: dict[int, tuple[_Job, Placement, Grid]] = {}
+        numbers = count()
+
+        def images() -> Iterator[NDArray[np.float32]]:
+            for source in sources:
+                waiting.append(_Pending(_as_input(source)))
+                for job in self._jobs(waiting[-1]):
+                    pixels, placement = place(job.image, self.config.image)
+                    reading[next(numbers)] = job, placement, grid_of(self._system.encoder, *pixels.shape[1:])
+                    yield pixels
+
+        for number, decoded in decode_continuously(
+            engine, images(), prompt, images_at_once=batch, new_path=self._new_path(prompt, options)
+        ):
+            self._settle(*reading.pop(number), decoded, options)
+            yield from self._completed(waiting, in_order)
+        yield from self._completed(waiting, in_order)
+
+    def _completed(self, waiting: "list[_Pending]", in_order: bool) -> Iterator[Document]:
+        """Take what is completed off the list: as far as it goes in order, or wherever it stands."""
+        while done := [pending for pending in (waiting[:1] if in_order else waiting) if pending.done]:
+            for pending in done:
+                waiting.remove(pending)
+                yield self._document(pending)
 
     def _read_all(
         self, sources: Iterable[Source | Input], *, batch: int, options: Options, listener: Listener | None
@@ -201,9 +241,12 @@ class Reader:
         results = self._decode(pixels, sizes, prompt, options, _page_listener(queue, self.tokenizer, listener))
         grid = grid_of(self._system.encoder, *pixels.shape[2:])
         for job, decoded, (_, placement) in zip(queue, results, placed, strict=True):
-            blocks = self._blocks(decoded, grid, placement, options)
-            page = _page(job.number, job.image, _status(decoded), blocks)
-            job.pending.pages[job.slot] = page
+            self._settle(job, placement, grid, decoded, options)
+
+    def _settle(self, job: "_Job", placement: Placement, grid: Grid, decoded: Decoded, options: Options) -> None:
+        """Put a page that was read where it belongs."""
+        blocks = self._blocks(decoded, grid, placement, options)
+        job.pending.pages[job.slot] = _page(job.number, job.image, _status(decoded), blocks)
 
     def _decode(
         self,
@@ -214,9 +257,7 @@ class Reader:
         listener: Callable[[int, int], None] | None,
     ) -> list[Decoded]:
         settings = self._system.generation
-        beams = max(options.beams or settings.beams, options.n_best)
-        room = self._system.decoder.max_positions - len(prompt)
-        max_tokens = max(1, min(options.max_tokens or settings.max_tokens, room))
+        beams, max_tokens = self._limits(prompt, options)
         prompts = np.tile(prompt, (len(pixels), 1))
         run = self.engine.start(pixels, sizes)
         if beams > 1:
@@ -240,6 +281,23 @@ class Reader:
             guard=guard,
             listener=listener,
         )
+
+    def _new_path(self, prompt: Ids, options: Options) -> Callable[[], GreedyRow | BeamRow]:
+        """Say how each of many pages is decoded: as `_decode` would."""
+        settings = self._system.generation
+        beams, max_tokens = self._limits(prompt, options)
+        rules = Rules(settings.end, max_tokens, settings.forbidden, None, ALTERNATIVES)
+        if beams > 1:
+            return lambda: BeamRow(rules, beams, settings.length_penalty, settings.early_stopping)
+        guard = Guard() if settings.repetition_guard else None
+        return lambda: GreedyRow(rules, guard)
+
+    def _limits(self, prompt: Ids, options: Options) -> tuple[int, int]:
+        """Return how wide and how far to search."""
+        settings = self._system.generation
+        room = self._system.decoder.max_positions - len(prompt)
+        max_tokens = max(1, min(options.max_tokens or settings.max_tokens, room))
+        return max(options.beams or settings.beams, options.n_best), max_tokens
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
@@ -283,7 +341,7 @@ class Reader:
         return Document(pages=pages, source=pending.name, model=self.name, task=self.task.name)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Pending:
     """A source on its way: its pages, None while they wait for a batch."""
 

@@ -43,7 +43,7 @@ class OnnxEngine:
     def start(self, pixels: Pixels, sizes: Ids | None = None) -> "OnnxRun":
         """Encode (B, C, H, W) pixels, image by image; `sizes` (B, 2) is each one's height and width without padding."""
         if sizes is None:
-            run = OnnxRun(self, self._decoder)
+            run = self.begin()
             for image in pixels:
                 run.join(image)
             return run
@@ -52,6 +52,10 @@ class OnnxEngine:
         for image, (height, width), own in zip(pixels, sizes.tolist(), places, strict=True):
             run.join(image[:, :height, :width], own)
         return run
+
+    def begin(self) -> "OnnxRun":
+        """Start a decoding of no images yet; they join it one by one."""
+        return OnnxRun(self, self._decoder)
 
     def encode(self, image: Pixels, places: Ids | None = None) -> Memory:
         """Return what the decoder needs of one (C, H, W) image."""
@@ -79,9 +83,11 @@ class OnnxRun:
         self._last, self._total = np.zeros(0, np.int32), np.zeros((), np.int32)
         self._scores = self._attention = np.zeros((0, 0), np.float32)
 
-    def join(self, image: Pixels, places: Ids | None = None) -> None:
-        """Add a row, at its beginning, for one more (C, H, W) image."""
-        self._rows.add(self._engine.encode(image, places))
+    def join(self, image: Pixels, places: Ids | None = None) -> int:
+        """Add a last row, at its beginning, for one more (C, H, W) image; return how much memory N it has."""
+        memory = self._engine.encode(image, places)
+        self._rows.add(memory)
+        return memory.size
 
     def step(self, tokens: Ids) -> Scores:
         """Feed (B, T) new tokens; return (B, V) scores for the one that follows."""

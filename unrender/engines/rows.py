@@ -64,7 +64,6 @@ class Rows:
 
     def add(self, memory: Memory) -> None:
         """Add one image with one row, which comes last."""
-        assert self.width == 1, "an image cannot join a beam search"
         self._fit_images(self.images + 1)
         self.sizes.append(memory.size)
         self.places.append(memory.places)
@@ -72,8 +71,8 @@ class Rows:
         place = self.images
         self.memory[:, :, place, :, : memory.size] = memory.keys_values
         self.mask[place] = np.where(np.arange(self.mask.shape[-1]) < memory.size, np.float32(0), _HIDDEN)
-        self.lengths[place] = 0
-        self.slots = np.append(self.slots, place)
+        self.lengths[place * self.width : (place + 1) * self.width] = 0
+        self.slots = np.append(self.slots, place * self.width)
         self.images += 1
         self.moved = True
 
@@ -142,7 +141,7 @@ class Rows:
             self.mask[gap] = self.mask[last]
             self.sizes[gap], self.places[gap] = self.sizes[last], self.places[last]
             offset = (gap - last) * self.width
-            self._copy_slots([(slot, slot + offset) for slot in self.slots[places == last].tolist()])
+            self._copy_slots([(slot, slot + offset) for slot in range(last * self.width, (last + 1) * self.width)])
             self.slots[places == last] += offset
         if len(live) < self.images:
             self.images = len(live)
@@ -163,10 +162,10 @@ class Rows:
         if images <= room:
             return
         room = max(images, 2 * room)
-        self.cache = _resized(self.cache, 2, room)
+        self.cache = _resized(self.cache, 2, room * self.width)
+        self.lengths = _resized(self.lengths, 0, room * self.width)
         self.memory = _resized(self.memory, 2, room)
         self.mask = _resized(self.mask, 0, room)
-        self.lengths = _resized(self.lengths, 0, room)
 
     def _fit_memory(self) -> None:
         """Let the memory buffer be as long as the largest image needs, and not much longer."""
