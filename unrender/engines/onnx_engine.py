@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unrender.checkpoints import load
 from unrender.decoding import Ids, Scores
-from unrender.engines.rows import Memory, Rows
+from unrender.engines.rows import Memory, Rows, cached_width
 from unrender.engines.sessions import Shape, check_session, count_cores, open_session
 from unrender.errors import ConfigError
 from unrender.models.config import CnnConfig, ModelConfig
@@ -168,7 +168,7 @@ def _decoder_inputs(config: ModelConfig) -> dict[str, Shape]:
     for layer in range(decoder.layers):
         for part in _PARTS:
             inputs[f"memory_{part}.{layer}"] = ("I", decoder.heads, "N", head)
-            inputs[f"past_{part}.{layer}"] = ("B", decoder.heads, "S", head)
+            inputs[f"past_{part}.{layer}"] = ("B", decoder.heads, "S", cached_width(decoder))
     if isinstance(config.encoder, CnnConfig):
         inputs["memory_mask"] = ("I", 1, 1, "N")
     return inputs

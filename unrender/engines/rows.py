@@ -21,6 +21,7 @@ _Kind = TypeVar("_Kind", bound=np.generic)
 
 _FIRST_TOKENS = 64  # room for so many tokens at first; doubled whenever it is full
 _HIDDEN = np.float32(-1e9)  # added to what lies beyond an image's own memory
+_HEAD_MULTIPLE = 8
 _SLACK = 2  # memory buffers are made smaller when they are this many times too large
 
 
@@ -48,7 +49,8 @@ class Rows:
         self.lengths: Ids = np.zeros(0, dtype=np.int64)  # tokens in each slot
         self.sizes: list[int] = []  # memory vectors of each image
         self.places: list[Ids | None] = []  # of those vectors, for each image
-        self.cache: Floats = np.empty((config.layers, 2, 0, config.heads, _FIRST_TOKENS, head), dtype=np.float32)
+        shape = config.layers, 2, 0, config.heads, _FIRST_TOKENS, cached_width(config)
+        self.cache: Floats = np.empty(shape, dtype=np.float32)
         self.memory: Floats = np.zeros((config.layers, 2, 0, config.heads, 0, head), dtype=np.float32)
         self.mask: Floats = np.zeros((0, 1, 1, 0), dtype=np.float32)
         self.moved = True  # whether buffers or counts have changed since the caller last looked
@@ -176,6 +178,11 @@ class Rows:
             hidden[..., : min(room, needed)] = self.mask[..., :needed]
             self.mask = hidden
             self.moved = True
+
+
+def cached_width(config: DecoderConfig) -> int:
+    """Return the width of a head in the cache: the least multiple of 8, which the graph's attention asks for."""
+    return -(-(config.hidden // config.heads) // _HEAD_MULTIPLE) * _HEAD_MULTIPLE
 
 
 def _resized(array: NDArray[_Kind], axis: int, length: int) -> NDArray[_Kind]:

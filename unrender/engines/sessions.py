@@ -14,7 +14,8 @@ Shape = Sequence[int | str]  # a name stands for any length
 # Measured: Add and LayerNormalization apart are several times faster on a CPU than fused to one node.
 _UNWANTED_FUSIONS = ["SkipLayerNormFusion"]
 _ERRORS_ONLY = 3
-_TOO_NEW = ("ir version", "opset", "is not a registered function/op", "could not find an implementation")
+_TOO_NEW = ("ir version", "opset", "no op registered", "is not a registered function/op", "not find an implementation")
+_WITHOUT_DATA = ("external data", "external initializer")
 _FAILURES = (
     failures.Fail,
     failures.InvalidArgument,
@@ -73,14 +74,14 @@ def _fits(found: Sequence[int | str | None], wanted: Shape) -> bool:
 def _explain(path: Path, reason: str) -> str:
     """Turn ONNX Runtime's words into one sentence."""
     low = reason.lower()
+    if any(sign in low for sign in _WITHOUT_DATA):
+        return f"{path} needs the whole file {path.name}.data beside it; copy the model folder again"
     if any(sign in low for sign in _TOO_NEW):
         return (
             f"{path} needs a newer ONNX Runtime than {onnxruntime.__version__}; "
             "install one (pip install -U onnxruntime) or export the model again with this version"
         )
-    if "external data" in low or ".data" in low:
-        return f"{path} needs the whole file {path.name}.data beside it; copy the model folder again"
-    if "protobuf" in low or "modelproto" in low:
+    if "protobuf" in low:
         return f"{path} is not an ONNX file, or is cut short; copy or export the model again"
     return f"{path} cannot be used by ONNX Runtime: {reason.strip().splitlines()[0]}"
 

@@ -14,6 +14,7 @@ from unrender.checkpoints import Weights
 from unrender.engines.export.blocks import Part
 from unrender.engines.export.graph import Dimension, Graph
 from unrender.engines.export.positions import sinusoids
+from unrender.engines.rows import cached_width
 from unrender.models.config import DecoderConfig
 
 _EPSILON = 1e-5
@@ -32,7 +33,7 @@ def build_decoder(config: DecoderConfig, weights: Weights, *, masked: bool, watc
 class _Builder:
     def __init__(self, graph: Graph, config: DecoderConfig, weights: Weights, masked: bool, watch: int) -> None:
         self._graph, self._config, self._part = graph, config, Part(weights, "decoder")
-        self._head = config.hidden // config.heads
+        self._head, self._cached = config.hidden // config.heads, cached_width(config)
         self._watched_from, self._watched = config.layers - watch, list[str]()
         self._tokens = graph.input("tokens", "int64", ["B", "T"])
         self._positions = graph.input("positions", "int64", ["B", "T"])
@@ -41,7 +42,7 @@ class _Builder:
         self._mask = graph.input("memory_mask", "float32", ["I", 1, 1, "N"]) if masked else ""
         self._rows = graph.add("Shape", self._tokens)
         images = graph.add("Shape", "memory_keys.0", start=0, end=1)
-        self._by_row = graph.add("Concat", self._rows, graph.integers(3 * config.hidden), axis=0)
+        self._by_row = graph.add("Concat", self._rows, graph.integers(3 * config.heads * self._cached), axis=0)
         self._by_image = graph.add("Concat", images, graph.integers(-1, config.heads, self._head), axis=0)
 
     def build(self) -> None:
@@ -89,16 +90,33 @@ class _Builder:
         """Append the new keys and values to the cache and attend to all of it (seed 002, eq. 3)."""
         graph, heads = self._graph, self._config.heads
         name = f"layers.{layer}.self_attention"
-        projected = graph.add("Reshape", graph.linear(rows, self._part.linear(f"{name}.qkv")), self._by_row)
-        cache: list[Dimension] = ["B", heads, "S", self._head]
+        projected = self._widen_heads(graph.linear(rows, self._part.linear(f"{name}.qkv")))
+        cache: list[Dimension] = ["B", heads, "S", self._cached]
         past = [graph.input(f"past_{part}.{layer}", "float32", cache) for part in ("keys", "values")]
         mixed, *present = graph.add_many(
             "GroupQueryAttention", projected, "", "", *past, self._last, self._total, outputs=3,
-            num_heads=heads, kv_num_heads=heads,
+            num_heads=heads, kv_num_heads=heads, scale=self._head**-0.5,
         )  # fmt: skip
         for part, value in zip(("keys", "values"), present, strict=True):
             graph.output(value, f"present_{part}.{layer}", cache)
-        return self._project(f"{name}.output", graph.reshape(mixed, -1, self._config.hidden))
+        return self._project(f"{name}.output", self._narrow_heads(mixed))
+
+    def _widen_heads(self, rows: str) -> str:
+        """Turn joint queries, keys and values (B x T, 3 x C) into (B, T, heads), the heads as wide as the cache."""
+        graph = self._graph
+        if self._cached != self._head:
+            apart = graph.reshape(rows, -1, self._head)
+            wide = graph.add("Pad", apart, graph.integers(0, 0, 0, self._cached - self._head))
+            rows = graph.reshape(wide, -1, 3 * self._config.heads * self._cached)
+        return graph.add("Reshape", rows, self._by_row)
+
+    def _narrow_heads(self, mixed: str) -> str:
+        """Undo `_widen_heads` for the mixed values: (B, T, heads) to rows (B x T, C)."""
+        graph = self._graph
+        if self._cached != self._head:
+            apart = graph.reshape(mixed, -1, self._cached)
+            mixed = graph.add("Slice", apart, graph.integers(0), graph.integers(self._head), graph.integers(1))
+        return graph.reshape(mixed, -1, self._config.hidden)
 
     def _attend_to_memory(self, layer: int, rows: str) -> str:
         graph = self._graph

@@ -1,8 +1,8 @@
 """Weights in 8-bit integers: blocks along the inputs, each with its own scale.
 
-The products are computed in integers too (`MatMulNBits`), with one scale for each block of each row, so a row of a
-batch comes out as it would alone. Quantising whole activations (`DynamicQuantizeMatMul`) was as fast for one row and
-faster for sixteen, but there one row changes the rounding of the others.
+The products are computed in integers too (`MatMulNBits`), with one scale for each block of each row, so the rows of a
+batch do not influence one another. Quantising whole activations (`DynamicQuantizeMatMul`) was as fast for one row and
+faster for sixteen, but there the largest row sets the rounding of all.
 """
 
 import numpy as np
