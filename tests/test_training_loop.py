@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training_models import FORMULAS, tiny_cache, tiny_formula, tiny_trainer, tiny_vit_trainer
+from tests.conftest import Ran
+from tests.training_models import EXAMPLES, FORMULAS, tiny_cache, tiny_formula, tiny_trainer, tiny_vit, tiny_vit_trainer
 from unrender.errors import ConfigError, DataError
-from unrender.training import recipes
+from unrender.training import recipes, runs
 from unrender.training.batches import IGNORED, BatchStream, Framing, Stage
 from unrender.training.curves import draw_curves
 from unrender.training.data import Cache
@@ -223,3 +225,31 @@ def test_a_folder_that_is_no_dataset_is_named(tmp_path: Path) -> None:
 def test_the_cache_gives_back_what_was_written(tmp_path: Path) -> None:
     cache = tiny_cache(tmp_path)
     assert [cache.text(number) for number in range(len(cache))] == list(FORMULAS)
+
+
+def test_a_system_trains_from_scratch_with_one_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Ran]
+) -> None:
+    pictures = tmp_path / "mine"
+    pictures.mkdir()
+    for number, example in enumerate(EXAMPLES * 5):
+        example.image.save(pictures / f"{number}.png")
+    labels = [f"{number}.png\t{example.target}\n" for number, example in enumerate(EXAMPLES * 5)]
+    (pictures / "labels.tsv").write_text("".join(labels))
+    monkeypatch.setattr(runs, "preset", lambda _: tiny_vit())
+
+    done = run("train", "trocr-small", "--data", pictures, "-o", tmp_path / "run", "--scratch")
+
+    assert done.code == 0, done.err
+    model = Path(done.out.strip())
+    assert (model / "weights.safetensors").exists()
+    assert (tmp_path / "run" / "curves.png").exists()
+    assert run("read", pictures / "0.png", "-m", model, "--engine", "torch").code == 0
+
+
+def test_training_without_data_says_what_is_needed(run: Callable[..., Ran]) -> None:
+    done = run("train", "swimnet", "--scratch")
+    assert (done.code, done.errors) == (
+        1,
+        ["Error: training needs --data: a folder of pictures with labels.tsv or metadata.jsonl"],
+    )

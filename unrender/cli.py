@@ -145,12 +145,28 @@ def models(as_json: AsJson = False) -> None:
 
 @app.command()
 def train(
-    recipe: Annotated[str, typer.Argument(help="Name of a recipe, or a recipe file.")],
-    out: Annotated[Path | None, typer.Option("-o", help="Model folder to write.")] = None,
+    recipe: Annotated[str, typer.Argument(help="Name of a recipe: formula, donut, nougat, swimnet, trocr-small, ...")],
+    data: Annotated[Path | None, typer.Option(help="Folder of pictures with labels.tsv, or prepared arrays.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", help="Folder of the run; runs/NAME unless told otherwise.")] = None,
     resume: Annotated[bool, typer.Option(help="Go on where the folder's last checkpoint stopped.")] = False,
+    hours: Annotated[
+        float | None, typer.Option(min=0, help="Stop after so many hours; a later --resume goes on.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(help="Model to start from; the recipe's published weights otherwise.")
+    ] = None,
+    scratch: Annotated[
+        bool, typer.Option(help="Start from random weights and a vocabulary read off the labels.")
+    ] = False,
 ) -> None:
-    """Train a model by a recipe and write its model folder."""
-    _find("unrender.training.recipes", "train", extra="train")(recipe, out=out, resume=resume)
+    """Train a model by a recipe and write its model folder.
+
+    Example: unrender train formula --hours 8
+    """
+    command = _find("unrender.training.recipes", "train", extra="train")
+    typer.echo(
+        str(command(recipe, data=data, out=out, resume=resume, hours=hours, start=start, scratch=scratch)),
+    )
 
 
 @app.command()

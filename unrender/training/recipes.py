@@ -125,6 +125,8 @@ def train(
     out: Path | None = None,
     resume: bool = False,
     hours: float | None = None,
+    start: str | None = None,
+    scratch: bool = False,
 ) -> Path:
     """Train by the recipe of that name and return the model folder it wrote."""
     from unrender.training import runs
@@ -133,7 +135,8 @@ def train(
     if name in FORMULAS:
         return runs.train_formula(FORMULAS[name], folder, data=data, resume=resume, hours=hours)
     if name in SYSTEMS:
-        return runs.train_system(SYSTEMS[name], folder, data=data, resume=resume, hours=hours)
+        settings = SYSTEMS[name]
+        return runs.train_system(settings, folder, data=data, resume=resume, hours=hours, start=start, scratch=scratch)
     if name in PAGES:
         from unrender.training import page_recipes
 

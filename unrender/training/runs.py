@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -13,13 +13,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from unrender import checkpoints
 from unrender.checkpoints.places import cache_folder
+from unrender.datasets import open_dataset
 from unrender.errors import DataError
 from unrender.images import open_pages
 from unrender.layers.seq2seq import VisionText
 from unrender.models import preset
-from unrender.models.config import ModelConfig
+from unrender.models.config import ModelConfig, Vocabulary
 from unrender.models.formula import formula
-from unrender.tokens import LatexTokenizer, Tokenizer, open_tokenizer
+from unrender.tokens import END, PAD, START, CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
 from unrender.training import distributed
 from unrender.training.batches import BatchStream, Framing
 from unrender.training.curves import draw_curves
@@ -63,20 +64,21 @@ def train_system(
     data: Path | None,
     resume: bool,
     hours: float | None,
-    start: Path | None = None,
+    start: str | Path | None = None,
+    scratch: bool = False,
 ) -> Path:
-    """Train a system of the seeds on a folder of pictures and labels, from `start` or from scratch."""
-    from unrender.datasets import open_dataset
-
+    """Train a system of the seeds on pictures and labels: from `start`, its published weights, or from scratch."""
     if data is None:
         raise DataError("training needs --data: a folder of pictures with labels.tsv or metadata.jsonl")
-    loaded = checkpoints.load(start or settings.model)
-    config = loaded.config if start else preset(settings.model)
-    tokenizer = open_tokenizer(loaded.folder, config)
-    module = _fresh(config, settings.recipe.seed)
-    if start:
-        module.load_state_dict({name: torch.from_numpy(array) for name, array in loaded.weights().items()})
     examples = list(open_dataset(data))
+    if scratch:
+        config, tokenizer = start_from_scratch(preset(settings.model), [example.target for example in examples])
+        module = _fresh(config, settings.recipe.seed)
+    else:
+        loaded = checkpoints.load(start or settings.model)
+        config, tokenizer = loaded.config, open_tokenizer(loaded.folder, loaded.config)
+        module = _fresh(config, settings.recipe.seed)
+        module.load_state_dict({name: torch.from_numpy(array) for name, array in loaded.weights().items()})
     held = [example for number, example in enumerate(examples) if number % _HELD_OUT == 0]
     kept = [example for number, example in enumerate(examples) if number % _HELD_OUT]
     stream = ExampleStream(
@@ -90,6 +92,22 @@ def train_system(
     )
     validate = reading_validator(config, module, tokenizer, {"held-out": _pairs(held)}, batch=4)
     return _run(module, stream, settings.recipe, folder, config, tokenizer, validate, resume=resume, hours=hours)
+
+
+def start_from_scratch(config: ModelConfig, labels: Sequence[str]) -> tuple[ModelConfig, Tokenizer]:
+    """Give a system a vocabulary of its own, read off the labels: LaTeX tokens for formulas, else characters."""
+    tokenizer: LatexTokenizer | CharacterTokenizer
+    if config.task == "formula":
+        tokenizer = LatexTokenizer.build(labels, at_least=1)
+    else:
+        tokenizer = CharacterTokenizer(sorted({character for label in labels for character in label}))
+    places = {name: tokenizer.find(name) or 0 for name in (START, END, PAD)}
+    generation = replace(
+        config.generation, start=(places[START],), end=places[END], pad=places[PAD], forbidden=(), beams=1
+    )
+    vocabulary: Vocabulary = "latex" if config.task == "formula" else "characters"
+    decoder = replace(config.decoder, vocabulary=tokenizer.size)
+    return replace(config, decoder=decoder, generation=generation, vocabulary=vocabulary), tokenizer
 
 
 def _run(
