@@ -14,7 +14,14 @@ Shape = Sequence[int | str]  # a name stands for any length
 # Measured: Add and LayerNormalization apart are several times faster on a CPU than fused to one node.
 _UNWANTED_FUSIONS = ["SkipLayerNormFusion"]
 _ERRORS_ONLY = 3
-_TOO_NEW = ("ir version", "opset", "no op registered", "is not a registered function/op", "not find an implementation")
+_TOO_NEW = (
+    "ir version",
+    "opset",
+    "no op registered",
+    "is not a registered function/op",
+    "not find an implementation",
+    "unrecognized attribute",
+)
 _WITHOUT_DATA = ("external data", "external initializer")
 _FAILURES = (
     failures.Fail,
