@@ -22,6 +22,7 @@ EarlyStopping = bool | Literal["never"]
 Status = Literal["complete", "limit", "repetition"]
 
 ALTERNATIVES = 3  # kept for each token unless the caller says otherwise
+_STRETCH = 64  # scores of which only the highest is looked at at first
 
 
 class DecoderRun(Protocol):
@@ -182,8 +183,10 @@ class Rules:
         """Return the best tokens of (V,) log-probabilities: one more than is asked for, and never the end token."""
         if self.alternatives == 0:
             return []
-        best = [int(token) for token in _best(logs, self.alternatives + 2) if token != self.end]
-        return [Alternative(token, float(np.exp(logs[token]))) for token in best if np.isfinite(logs[token])]
+        best = _best(logs, self.alternatives + 2)
+        best = best[(best != self.end) & np.isfinite(logs[best])]
+        pairs = zip(best.tolist(), np.exp(logs[best]).tolist(), strict=True)
+        return [Alternative(token, probability) for token, probability in pairs]
 
     def without(self, others: list[Alternative], token: int) -> tuple[Alternative, ...]:
         return tuple(other for other in others if other.token != token)[: self.alternatives]
@@ -311,7 +314,10 @@ def _log_sum(scores: Scores) -> np.float32:
 def _best(values: Scores, count: int) -> Ids:
     """Return the places of the highest (V,) values, best first; equal values in order of place."""
     if count < len(values):
-        threshold = np.partition(values, -count)[-count]
+        peaks = values
+        if count * _STRETCH < len(values):  # as many columns have a peak that high, so as many values are
+            peaks = values[: len(values) // _STRETCH * _STRETCH].reshape(_STRETCH, -1).max(axis=0)
+        threshold = np.partition(peaks, -count)[-count]
         places = np.flatnonzero(values >= threshold)
     else:
         places = np.arange(len(values))
