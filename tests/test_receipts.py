@@ -145,10 +145,26 @@ def test_the_same_amount_twice_is_likelier_than_another_once():
 
 
 def test_a_weak_word_inside_does_not_cut_a_field():
-    words = words_of(["ONE TWO THREE FOUR"])
+    words = words_of(["ONE TWO THREE", "FOUR"])
     shares = np.zeros((4, 4))
     shares[:, 0] = [0.9, 0.3, 0.9, 0.1]
     assert find_fields(words, shares)["company"].text == "ONE TWO THREE"
+
+
+def test_a_company_keeps_to_one_line_unless_the_next_is_as_sure():
+    words = words_of(["BRAND", "ACME TRADING (123)"])
+    shares = np.zeros((4, 4))
+    shares[:, 0] = [0.6, 0.95, 0.95, 0.3]
+    assert find_fields(words, shares)["company"].text == "ACME TRADING"
+    shares[0, 0] = 0.999
+    assert find_fields(words, shares)["company"].text == "BRAND ACME TRADING"
+
+
+def test_an_address_ends_with_its_line():
+    words = words_of(["NO 1 HIGH STREET", "12345 CITY STATE", "TEL 123"])
+    shares = np.zeros((9, 4))
+    shares[:, 2] = [0.3, 0.9, 0.9, 0.9, 0.9, 0.9, 0.3, 0.2, 0.1]
+    assert find_fields(words, shares)["address"].text == "NO 1 HIGH STREET 12345 CITY STATE"
 
 
 def test_scores_become_probabilities_of_fields():

@@ -43,7 +43,8 @@ _CURRENCIES = ("RM", "MYR", "USD", "EUR", "GBP", "SGD", "$", "€", "£")
 _MAX_DATE_WORDS = 4
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1
 _SUREST = 30.0  # log-odds of a confidence at most
-_RUN_FIELDS = ("company", "address")
+_NEXT_LINE = {"company": 4.0, "address": 0.0}  # log-odds that a run must win to go on in the next line
+_WITHIN_LINE = 5.0  # log-odds that a run must win to begin or end within a line
 _MEANT = 0.5  # a currency before the amount belongs to the total from here on
 _MIN_SCORE = 0.15  # below, a field is said to be absent
 
@@ -85,7 +86,7 @@ def find_fields(words: Sequence[Word], probabilities: Probabilities) -> dict[str
     found: dict[str, Found] = {}
     for place, name in enumerate(FIELDS):
         share = np.clip(probabilities[:, place], _LEAST, 1 - _LEAST)
-        if name in _RUN_FIELDS:
+        if name in _NEXT_LINE:
             best = _best_run(name, words, share)
         elif name == "date":
             best = _best_date(words, share)
@@ -142,19 +143,27 @@ def plain_capitals(text: str) -> str:
 
 
 def _best_run(name: str, words: Sequence[Word], share: NDArray[np.float64]) -> Found | None:
-    """Take the run of words with the highest sum of log-odds: some weak words inside do not cut it."""
+    """Take the run of words with the highest sum of log-odds; a weak word inside does not cut it.
+
+    In nearly all receipts a company or address begins and ends with a line, or ends before a bracket, and a company has
+    one line: other runs have to be worth it.
+    """
     odds = np.log(share / (1 - share))
-    best, best_start, best_stop = 0.0, 0, 0
-    total, start = 0.0, 0
-    for place, value in enumerate(odds):
-        if total <= 0:
-            total, start = 0.0, place
-        total += float(value)
-        if total > best:
-            best, best_start, best_stop = total, start, place + 1
-    if best_stop == 0:
+    best, span = 0.0, (0, 0)
+    total, start = -math.inf, 0
+    for place, word in enumerate(words):
+        at_start = place == 0 or words[place - 1].line != word.line
+        fresh = float(odds[place]) - (0.0 if at_start else _WITHIN_LINE)
+        longer = total + float(odds[place]) - (_NEXT_LINE[name] if at_start else 0.0)
+        total, start = (fresh, place) if fresh >= longer else (longer, start)
+        following = words[place + 1] if place + 1 < len(words) else None
+        ends_well = following is None or following.line != word.line or following.text.startswith("(")
+        ended = total - (0.0 if ends_well else _WITHIN_LINE)
+        if ended > best:
+            best, span = ended, (start, place + 1)
+    if span[0] == span[1]:
         return None
-    places = tuple(range(best_start, best_stop))
+    places = tuple(range(*span))
     text = plain_capitals(" ".join(words[place].text for place in places))
     return Found(name, text, places, _mean_score(share, places))
 
