@@ -1,6 +1,7 @@
 """The training loop: exact resume, several processes, curriculum, errors."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -86,8 +87,10 @@ def test_two_processes_make_the_updates_of_one(tmp_path: Path) -> None:
         "distributed.leave()\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", str(script)]
-    subprocess.run(command, check=True, cwd=Path(__file__).parents[1], timeout=120, capture_output=True,
-                   env={**_environment(), "PYTHONPATH": str(Path(__file__).parents[1])})  # fmt: skip
+    root = Path(__file__).parents[1]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
+    done = subprocess.run(command, cwd=root, timeout=300, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
     together = tiny_vit_trainer(tmp_path / "together")
     together.resume()
     batch = next(alone.stream.batches(0, 0, 0))
@@ -96,12 +99,6 @@ def test_two_processes_make_the_updates_of_one(tmp_path: Path) -> None:
     expected = alone.module(pixels, inputs)
     assert (expected - untrained).abs().max() > 0.1  # it has learned something
     torch.testing.assert_close(together.module(pixels, inputs), expected, rtol=0, atol=1e-4)
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def test_the_curriculum_goes_from_short_to_long(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _PICKLE_STARTS = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _WRAPPERS = ("state_dict", "model")
 
+_HALF = 2  # bytes of a float16, or of a bfloat16 where some library teaches NumPy the type
+
 
 class WeightFiles:
     """The tensors of one or more safetensors files, by name."""
@@ -36,9 +38,9 @@ class WeightFiles:
         with safe_open(self._paths[name], framework="np") as file:
             try:
                 array: Array = file.get_tensor(name)
-                return array
             except TypeError:  # NumPy has no bfloat16
                 return _read_bfloat16(self._paths[name], name)
+        return array.astype(np.float32) if array.dtype.itemsize == _HALF else array
 
 
 def find_safetensors(folder: Path) -> list[Path]:

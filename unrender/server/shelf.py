@@ -11,6 +11,7 @@ from unrender import tasks
 from unrender.errors import ModelError
 from unrender.listing import list_models
 from unrender.reader import Reader
+from unrender.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Shelf:
     def find(self, model: str | None, task: str | None) -> Reader:
         """Return the reader for a model and a task; one without the other implies it."""
         wanted = tasks.find(task) if task else None
-        name = model or (wanted.name if wanted and wanted.name in self.names else self.default.name)
+        name = model or self._name_for(wanted)
         with self._lock:
             reader = self._open(name)
             if wanted is None or wanted.name == reader.task.name:
@@ -67,6 +68,12 @@ class Shelf:
                 variant.task = wanted
                 self._variants[name, wanted.name] = variant
             return self._variants[name, wanted.name]
+
+    def _name_for(self, wanted: Task | None) -> str:
+        """Return the model for a task: the one this server was started with, if it reads that."""
+        if wanted is None or wanted.name == self.default.task.name or wanted.name not in self.names:
+            return self.default.name
+        return wanted.name
 
     def _open(self, name: str) -> Reader:
         if name not in self.names:

@@ -4,6 +4,7 @@ Under `torchrun` every process takes its part of each batch and the gradients ar
 processes makes the same updates (networks with batch norm excepted: each process norms its own part).
 """
 
+import contextlib
 import json
 import math
 import time
@@ -102,8 +103,6 @@ class Trainer:
 
     def __init__(self, module: VisionText, stream: Stream, recipe: Recipe, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        torch.set_num_threads(recipe.threads)
-        torch.set_flush_denormal(True)  # denormal numbers are a hundred times slower
         self.module, self.stream, self.recipe, self.folder = module, stream, recipe, folder
         self.progress = Progress()
         self.losses: list[float] = []
@@ -125,6 +124,10 @@ class Trainer:
         report: Callable[["Trainer"], None] | None = None,
     ) -> None:
         """Train until the recipe's samples or `seconds` of this call are used up."""
+        with _fast_arithmetic(self.recipe.threads):
+            self._run(validate, seconds, report)
+
+    def _run(self, validate: Validate | None, seconds: float, report: Callable[["Trainer"], None] | None) -> None:
         began = saved = validated = time.monotonic()
         before = self.progress.seconds
         self.module.train()
@@ -284,3 +287,16 @@ def _write(values: Mapping[str, object], path: Path) -> None:
         temporary.unlink(missing_ok=True)
         raise DataError(f"{path} could not be written ({error}); the checkpoint before it is kept") from error
     temporary.replace(path)
+
+
+@contextlib.contextmanager
+def _fast_arithmetic(threads: int) -> Iterator[None]:
+    """Set the number of threads and let denormal numbers, a hundred times slower, be zero; put both back."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+        torch.set_num_threads(before)
