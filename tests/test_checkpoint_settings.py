@@ -49,6 +49,15 @@ def test_the_old_donut_extractor_wrote_width_before_height(folder: Path) -> None
     assert (image.height, image.width, image.mean, image.std) == (64, 96, (0, 0, 0), (1, 1, 1))
 
 
+@pytest.mark.parametrize(("processor", "thumbnail"), [("Donut", "resample"), ("Nougat", "bicubic")])
+def test_pages_that_overflow_are_shrunk_as_the_published_processor_does(
+    folder: Path, processor: str, thumbnail: str
+) -> None:
+    settings = {"image_processor_type": f"{processor}ImageProcessor", "size": {"height": 64, "width": 96}}
+    (folder / "preprocessor_config.json").write_text(json.dumps(settings))
+    assert checkpoints.load(folder).config.image.thumbnail == thumbnail
+
+
 def test_generation_is_what_the_folder_says(folder: Path) -> None:
     settings = {
         "decoder_start_token_id": 5,

@@ -191,6 +191,7 @@ def _image(values: Values, defaults: ImagePrep) -> ImagePrep:
         resample=_RESAMPLE.get(values.get("resample"), defaults.resample),
         crop_margin=bool(values.get("do_crop_margin", defaults.crop_margin)),
         align_long_axis=bool(values.get("do_align_long_axis", defaults.align_long_axis)),
+        thumbnail="resample" if _processor_name(values).startswith("Donut") else defaults.thumbnail,
     )
 
 
