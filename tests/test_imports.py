@@ -46,7 +46,7 @@ ARROWS: dict[str, frozenset[str]] = {
         "evaluation": "datasets documents latex metrics reader",
         "charts": "",
         "report": "charts evaluation images metrics",
-        "bench": "images reader",
+        "bench": "checkpoints decoding engines layers models",
         "server": "decoding delivery documents formats images listing reader sources tasks",
         "__init__": "documents images reader",
         "__main__": "cli",

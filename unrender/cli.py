@@ -256,11 +256,27 @@ def data(
 @app.command()
 def bench(
     model: Annotated[str, typer.Argument(help="Name or folder of a model.")] = "formula",
-    engine: Engine = None,
-    repeat: Annotated[int, typer.Option(min=1, help="How often each image is read.")] = 5,
+    against: Annotated[str, typer.Option(help="transformers: compare one of the seeds' systems, random weights.")] = "",
+    repeat: Annotated[int, typer.Option(min=1, help="How often everything is measured.")] = 5,
+    tokens: Annotated[int, typer.Option(min=1, help="How many tokens each measurement decodes.")] = 32,
+    threads: Annotated[int, typer.Option(min=0, help="Threads of every engine; 0 is one for each core.")] = 0,
+    cold: Annotated[bool, typer.Option(help="Also measure fresh processes: start and memory.")] = True,
+    cpu_time: Annotated[bool, typer.Option(help="Count processor time: for a busy machine, with --threads 1.")] = False,
 ) -> None:
-    """Measure how long a model takes on this machine."""
-    typer.echo(str(_find("unrender.bench", "bench")(model, engine=engine, repeat=repeat)))
+    """Measure how fast a model is on this machine, in torch, ONNX and 8-bit ONNX or beside transformers.
+
+    Everything runs interleaved and each number is a median with the middle half of its spread.
+
+    Examples:
+    unrender bench formula;
+    unrender bench trocr-small --against transformers
+    """
+    from unrender import bench as measuring
+
+    plan = measuring.Plan(repeat=repeat, tokens=tokens, threads=threads, cold=cold, cpu_time=cpu_time)
+    typer.echo(
+        str(measuring.bench(model, against=against, plan=plan, progress=lambda stage: _say(f"measuring: {stage}")))
+    )
 
 
 @app.command()

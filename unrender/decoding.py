@@ -168,24 +168,29 @@ class Rules:
             raise ConfigError(f"max_tokens must be at least 1, got {self.max_tokens}")
 
     def allow(self, values: Scores, tokens: Sequence[int]) -> Scores:
-        """Return a copy of (V,) values in which what may not follow `tokens` is minus infinity.
+        """Return (V,) values in which what may not follow `tokens` is minus infinity: a copy, if there is such.
 
         `forbidden` never forbids the end token; a constraint may.
         """
+        mask = None if self.constraint is None else self.constraint(tokens)
+        if not self.forbidden and mask is None:
+            return values
         allowed = values.copy()
         allowed[[token for token in self.forbidden if token != self.end]] = -np.inf
-        mask = None if self.constraint is None else self.constraint(tokens)
         if mask is not None:
             allowed[~mask] = -np.inf
         return allowed
 
-    def others(self, logs: Scores) -> list[Alternative]:
-        """Return the best tokens of (V,) log-probabilities: one more than is asked for, and never the end token."""
+    def others(self, values: Scores, log_sum: np.float32) -> list[Alternative]:
+        """Return the best tokens of (V,) values, which are log-probabilities once `log_sum` is taken from them.
+
+        They are one more than is asked for, and never the end token.
+        """
         if self.alternatives == 0:
             return []
-        best = _best(logs, self.alternatives + 2)
-        best = best[(best != self.end) & np.isfinite(logs[best])]
-        pairs = zip(best.tolist(), np.exp(logs[best]).tolist(), strict=True)
+        best = _best(values, self.alternatives + 2)
+        best = best[(best != self.end) & np.isfinite(values[best])]
+        pairs = zip(best.tolist(), np.exp(values[best] - log_sum).tolist(), strict=True)
         return [Alternative(token, probability) for token, probability in pairs]
 
     def without(self, others: list[Alternative], token: int) -> tuple[Alternative, ...]:
@@ -221,9 +226,9 @@ class GreedyRow:
         if not np.isfinite(allowed[token]):
             self.done = True
             return None
-        logs = allowed - _log_sum(scores)
-        others = rules.without(rules.others(logs), token)
-        self._path = _Path(token, float(logs[token]), others, attention, self._path)
+        log_sum = _log_sum(scores)
+        others = rules.without(rules.others(allowed, log_sum), token)
+        self._path = _Path(token, float(allowed[token] - log_sum), others, attention, self._path)
         if token == rules.end:
             self.done = True
             return None
@@ -255,8 +260,9 @@ class BeamRow:
         rules = self._rules
         self._length += 1
         logs = scores - np.stack([_log_sum(row) for row in scores])[:, None]
-        logs = np.stack([rules.allow(row, _tokens(path)) for row, (_, path) in zip(logs, self.running, strict=True)])
-        others = [rules.others(row) for row in logs]
+        for row, (_, path) in zip(logs, self.running, strict=True):
+            row[:] = rules.allow(row, [] if rules.constraint is None else _tokens(path))
+        others = [rules.others(row, np.float32(0)) for row in logs]
         totals = logs + np.array([score for score, _ in self.running], dtype=np.float32)[:, None]
         kept, going = list[tuple[int, int]](), list[tuple[float, _Path | None]]()
         # At most `beams` of the best 2 * beams candidates are the end token, so `beams` can always go on.
@@ -300,7 +306,7 @@ class BeamRow:
 def step(run: DecoderRun, tokens: Ids) -> tuple[Scores, Scores | None]:
     """Feed a run and return its scores and, where it gives any, its attention."""
     scores = run.step(tokens)
-    if np.isnan(scores).any():
+    if np.isnan(scores.max()):  # a maximum with something that is not a number is none either
         raise ModelError("the model computed scores that are not numbers; its weights are damaged or overflow")
     return scores, getattr(run, "attention", None)
 
@@ -308,7 +314,8 @@ def step(run: DecoderRun, tokens: Ids) -> tuple[Scores, Scores | None]:
 def _log_sum(scores: Scores) -> np.float32:
     """Return log(sum(exp(scores))) of (V,) scores."""
     highest = scores.max()
-    return np.float32(highest + np.log(np.exp(scores - highest).sum()))
+    shifted = scores - highest
+    return np.float32(highest + np.log(np.exp(shifted, out=shifted).sum()))
 
 
 def _best(values: Scores, count: int) -> Ids:
