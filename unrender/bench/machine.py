@@ -15,16 +15,16 @@ _TRIES = 5
 _FLOAT_BYTES = 4
 
 
-def measure_bandwidth(threads: int) -> float:
-    """Return the bytes a second that so many threads together read from memory."""
-    shares = [np.ones(_STREAM_BYTES // _FLOAT_BYTES // threads, np.float32) for _ in range(threads)]
+def measure_bandwidth(threads: int, size: int = _STREAM_BYTES) -> float:
+    """Return the bytes a second that so many threads together read from `size` bytes of memory."""
+    shares = [np.ones(size // _FLOAT_BYTES // threads, np.float32) for _ in range(threads)]
     best = math.inf
     with ThreadPoolExecutor(threads) as pool:
         for _ in range(_TRIES):
             begin = time.perf_counter()
             list(pool.map(np.max, shares))
             best = min(best, time.perf_counter() - begin)
-    return _STREAM_BYTES / best
+    return size / best
 
 
 def measure_products(threads: int) -> float:
