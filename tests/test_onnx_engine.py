@@ -134,6 +134,18 @@ def test_a_text_outgrows_the_first_room_of_the_cache(tmp_path: Path) -> None:
         runs[1].step(np.full((2, 1), 3))
 
 
+def test_a_run_can_begin_anew(cnn: Pair) -> None:
+    torch_engine, engine = cnn
+    config = torch_engine.config
+    run = engine.start(*tiny_systems.pixels(config, 3))
+    first = run.step(np.full((3, 1), 5))
+    run.step(np.full((3, 1), 6))
+    run.reorder(np.array([0, 0, 1, 2, 2, 2]))
+    run.step(np.full((6, 1), 7))
+    run.forget()
+    np.testing.assert_allclose(run.step(np.full((3, 1), 5)), first, atol=1e-5)
+
+
 def test_pixels_of_another_shape_are_refused(pair: Pair) -> None:
     config = pair[0].config
     with pytest.raises(ConfigError, match=r"pixels of shape 2 x 32 x 48 do not fit the exported encoder, which reads"):

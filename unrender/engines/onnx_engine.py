@@ -112,6 +112,10 @@ class OnnxRun:
         """Make row i of the batch a copy of the present row rows[i]; the batch may shrink or grow."""
         self._rows.reorder(rows)
 
+    def forget(self) -> None:
+        """Begin the text of every image anew."""
+        self._rows.forget()
+
     @property
     def attention(self) -> NDArray[np.float32] | None:
         """Return where each row looked for the scores last returned: (B, N), the mean of watched layers and heads."""

@@ -78,6 +78,11 @@ class Rows:
         self.images += 1
         self.moved = True
 
+    def forget(self) -> None:
+        """Go back to one row for each image, at its beginning; images that have left stay away."""
+        self.slots = np.arange(self.images) * self.width
+        self.lengths[:] = 0
+
     def make_room(self, tokens: int) -> None:
         """See that every slot can hold so many tokens."""
         room = self.cache.shape[4]
