@@ -103,9 +103,7 @@ def tiny_trainer(folder: Path, samples: int) -> Trainer:
     stream = BatchStream(
         {"tiny": tiny_cache(folder)}, stages, Framing.of(config), Augmentation(), seed=0, token_noise=0.1
     )
-    recipe = Recipe(
-        schedule=Schedule(peak=1e-3), samples=samples, average=0.9, smoothing=0.05, accumulate=2, threads=1
-    )
+    recipe = Recipe(schedule=Schedule(peak=1e-3), samples=samples, average=0.9, smoothing=0.05, accumulate=2, threads=1)
     return Trainer(fresh(config), stream, recipe, folder)
 
 

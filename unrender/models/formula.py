@@ -2,7 +2,7 @@
 
 | the words of seed 004 | here |
 |---|---|
-| encoder that keeps where symbols stand | `CnnConfig`: stride 8 both ways, aspect kept, positions over rows and columns |
+| encoder that keeps where symbols stand | `CnnConfig`: stride 8, aspect kept, positions over rows and columns |
 | decoder | `DecoderConfig`: pre-norm, tied scores, one token a LaTeX "word" |
 | beam search of 4 | `Generation.beams` |
 """
