@@ -1,6 +1,6 @@
 """Formulas in other notations: golden cases, and 300 of the official validation labels where they are at hand."""
 
-# ruff: noqa: RUF001 - characters that look alike are meant
+
 
 import random
 import re
