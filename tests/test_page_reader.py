@@ -19,7 +19,7 @@ from unrender.overlay import draw
 from unrender.page_work import PageWork, Sheet
 from unrender.reader import Options, Reader
 from unrender.receipts import FIELDS, LABELS
-from unrender.words import Word, WordPage
+from unrender.words import Lexicon, Word, WordPage
 
 LINES = ["ACME TRADING", "NO 1 HIGH STREET", "12/03/2018", "TOTAL 9.90"]
 WORDS = [("ACME", "company"), ("TRADING", "company"), ("NO", "address"), ("1", "address"), ("HIGH", "address"),
@@ -118,6 +118,17 @@ def test_places_on_a_turned_page_are_those_of_the_picture(tmp_path):
     block = work.read_words(turned, Image.new("RGB", (200, 100)))
     total = next(part for part in block.children if part.kind == "total")
     assert total.box == Box(160, 40, 176, 90)
+
+
+def test_recognised_words_are_parted_and_given_ones_are_not(tmp_path, picture):
+    config, image = layout_models.tiny(), Image.new("RGB", (100, 100))
+    glued = WordPage(100, 100, (Word("SHOPNAME", Box(0, 0, 80, 9)),))
+    tokenizer = layout_models.tokenizer(tmp_path, config)
+    work = PageWork(config, KnowingEngine(), tokenizer, lambda image: glued, Lexicon({"SHOP": 9, "NAME": 9}))
+    assert work.words_of(Sheet(image, image)).texts == ["SHOP", "NAME"]
+    given = tmp_path / "given.json"
+    given.write_text(json.dumps({"words": [{"text": "SHOPNAME", "box": [0, 0, 80, 9]}]}))
+    assert work.words_of(Sheet(image, image, words=given)).texts == ["SHOPNAME"]
 
 
 def test_ten_thousand_words_are_read(work):

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from unrender.documents import Box
-from unrender.errors import DataError, MissingExtraError
+from unrender.errors import DataError, MissingExtraError, ModelError
 from unrender.words import (
+    Lexicon,
     Line,
     RapidReader,
     Word,
@@ -19,6 +20,7 @@ from unrender.words import (
     find_rows,
     order_lines,
     parse_given,
+    part_words,
     read_given,
     split_lines,
 )
@@ -251,3 +253,24 @@ def test_a_missing_ocr_says_how_to_install_it(monkeypatch):
 )
 def test_recognised_lines_get_plain_signs_and_lost_spaces(read, tidied):
     assert tidy(read) == tidied
+
+
+def test_words_that_ran_together_are_parted_by_a_word_list(tmp_path):
+    lexicon = Lexicon.build(["SANYU STATIONERY SHOP SDN BHD"] * 200)
+    assert lexicon.part("SANYUSTATIONERYSHOP") == "SANYU STATIONERY SHOP"
+    assert lexicon.part("(SdnBhd).") == "(Sdn Bhd)."
+    assert lexicon.part("STATIONERY") == "STATIONERY"
+    assert lexicon.part("STATIONERYX") == "STATIONERYX"
+    lexicon.save(tmp_path / "lexicon.txt")
+    assert Lexicon.load(tmp_path / "lexicon.txt").counts == lexicon.counts
+    (tmp_path / "lexicon.txt").write_text("one two three\n")
+    with pytest.raises(ModelError, match="not a list of words"):
+        Lexicon.load(tmp_path / "lexicon.txt")
+
+
+def test_parted_words_share_the_box():
+    page = WordPage(100, 100, (Word("SHOPNAME", Box(0, 0, 80, 9), 3, 0.7), Word("X", Box(90, 0, 99, 9), 3)))
+    parted = part_words(page, Lexicon({"SHOP": 9, "NAME": 9}))
+    assert [(word.text, word.box.x0, word.box.x1, word.line) for word in parted.words] == [
+        ("SHOP", 0, 40, 3), ("NAME", 40, 80, 3), ("X", 90, 99, 3),
+    ]  # fmt: skip

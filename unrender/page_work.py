@@ -16,8 +16,9 @@ from unrender.labelling import LabelEngine, PageTokenizer, Scores, label_words
 from unrender.metrics import find_entities
 from unrender.models.layoutlmv2 import PageModelConfig
 from unrender.receipts import FIELDS, LABELS, Calibration, Found, box_of, field_probabilities, find_fields
-from unrender.words import Word, WordPage, WordReader, open_reader, read_given, read_pdf_words
+from unrender.words import Lexicon, Word, WordPage, WordReader, open_reader, part_words, read_given, read_pdf_words
 
+LEXICON = "lexicon.txt"  # in a model folder: parts words that OCR ran together
 PDF_DPI = 150  # pages of a PDF are drawn so that OCR can read them
 _DIGITS = 4
 
@@ -41,6 +42,7 @@ class PageWork:
         engine: LabelEngine,
         tokenizer: PageTokenizer,
         find_words: WordReader | None = None,
+        lexicon: Lexicon | None = None,
     ) -> None:
         if config.head != "labels":
             raise ModelError(f"{config.name} has no labels to give; fine-tune it first (`unrender train`)")
@@ -48,13 +50,16 @@ class PageWork:
         self._engine = engine
         self._tokenizer = tokenizer
         self._find_words = find_words
+        self._lexicon = lexicon
         self._calibration = Calibration(*config.calibration) if config.calibration else Calibration()
 
     @classmethod
     def open(cls, loaded: LoadedPages, engine: str | None = None) -> "PageWork":
         """Load a model folder."""
         tokenizer = PageTokenizer(loaded.folder / "tokenizer.json", loaded.config)
-        return cls(loaded.config, open_page_engine(loaded, engine), tokenizer)
+        path = loaded.folder / LEXICON
+        lexicon = Lexicon.load(path) if path.is_file() else None
+        return cls(loaded.config, open_page_engine(loaded, engine), tokenizer, lexicon=lexicon)
 
     def read(self, sheet: Sheet) -> tuple[Status, tuple[Block, ...]]:
         """Find the words of a page and label them; a page without words is empty."""
@@ -71,7 +76,8 @@ class PageWork:
         found = None if data is None else read_pdf_words(data, sheet.number - 1, PDF_DPI)
         if found is not None:
             return found
-        return (self._find_words or open_reader())(sheet.image)
+        page = (self._find_words or open_reader())(sheet.image)
+        return page if self._lexicon is None else part_words(page, self._lexicon)
 
     def read_words(self, page: WordPage, image: Image.Image) -> Block:
         """Label the words of a page and put together what they say."""

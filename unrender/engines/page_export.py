@@ -11,7 +11,7 @@ from unrender.engines.page_engine import OnnxPageEngine, open_page_engine
 from unrender.errors import ModelError
 from unrender.models.layoutlmv2 import PageModelConfig
 
-_KEPT = ("config.json", "tokenizer.json", "train.json", "card.md")
+_KEPT = ("config.json", "tokenizer.json", "lexicon.txt", "train.json", "card.md")
 _TOLERANCE = 1e-3  # of scores, in 32-bit
 _AGREEMENT = 0.98  # share of tokens whose best label int8 must leave alone
 _LENGTHS = (1, 7, 60)

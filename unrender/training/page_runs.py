@@ -21,11 +21,11 @@ from unrender.field_evaluation import FieldEvaluation, evaluate_fields
 from unrender.labelling import PageTokenizer
 from unrender.layers.spatial import PageInputs, PageModel
 from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, PageModelConfig, with_labels
-from unrender.page_work import PageWork
+from unrender.page_work import LEXICON, PageWork
 from unrender.receipts import LABELS
 from unrender.training.page_data import IGNORED, LabelBatch, LabelBatches, LabelledPage, PageNoise
 from unrender.training.page_loop import PageRecipe, PageTrainer
-from unrender.training.page_sets import made_pages, plain, receipt_page, recognised_pages
+from unrender.training.page_sets import build_lexicon, made_pages, plain, receipt_page, recognised_pages
 from unrender.training.pretraining import PretrainBatches, PretrainModel, Tasks
 from unrender.words import RapidReader, WordPage
 
@@ -125,7 +125,9 @@ def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resum
     if resume:
         trainer.resume()
     held = list(read_receipts(data, held_out=True))
-    others = recognised_pages(held, data.parent / "recognised", _reader) if run.recognised else {}
+    lexicon = build_lexicon(read_receipts(data, held_out=False))
+    lexicon.save(folder / LEXICON)
+    others = recognised_pages(held, data.parent / "recognised", _reader, lexicon) if run.recognised else {}
     work = PageWork(config, TorchPageEngine(module), tokenizer)
 
     def validate() -> Mapping[str, float]:
@@ -181,7 +183,7 @@ def _receipt_pages(run: TuneRun, data: Path) -> list[LabelledPage]:
     receipts = list(read_receipts(data, held_out=False))
     pages = [receipt_page(receipt) for receipt in receipts]
     if run.recognised:
-        found = recognised_pages(receipts, data.parent / "recognised", _reader)
+        found = recognised_pages(receipts, data.parent / "recognised", _reader, build_lexicon(receipts))
         pages += [receipt_page(receipt, found[receipt.name]) for receipt in receipts if found[receipt.name].words]
     pages += made_pages(data.parent / "made", run.made_receipts, seed=21, kind="receipt")
     for kind in ("form", "letter"):

@@ -1,6 +1,7 @@
 """Words and boxes of a page: from a PDF's own text, from RapidOCR, or given as JSON, hOCR or ALTO."""
 
 from unrender.words.given import parse_given, read_given
+from unrender.words.lexicon import Lexicon, part_words
 from unrender.words.ocr import RapidReader, WordReader, open_reader
 from unrender.words.order import find_rows, order_lines, order_words
 from unrender.words.page import COORDINATES, Line, Word, WordPage, check_box, split_lines
@@ -8,6 +9,7 @@ from unrender.words.pdf import read_pdf_words
 
 __all__ = [
     "COORDINATES",
+    "Lexicon",
     "Line",
     "RapidReader",
     "Word",
@@ -19,6 +21,7 @@ __all__ = [
     "order_lines",
     "order_words",
     "parse_given",
+    "part_words",
     "read_given",
     "read_pdf_words",
     "split_lines",

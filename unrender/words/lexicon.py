@@ -1,0 +1,88 @@
+"""A word list that parts what a recogniser ran together: SANYUSTATIONERYSHOP to SANYU STATIONERY SHOP."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from unrender.documents import Box
+from unrender.errors import ModelError
+from unrender.words.page import Word, WordPage
+
+_LETTERS = re.compile(r"[A-Z&']+")
+_ANY_CASE = re.compile(r"[A-Za-z&']+")
+_SHORTEST = 4  # letters of a part; of three only if they are very frequent, such as SDN and BHD
+_FREQUENT = 100
+_LONGEST = 18
+_GLUED = 6  # letters from which a word may be several
+_LEAST_COUNT = 2
+
+
+class Lexicon:
+    """Words in capitals with how often each was seen."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.counts = dict(counts)
+        total = sum(counts.values()) or 1
+        self._costs = {word: -math.log(count / total) for word, count in counts.items() if self._is_part(word, count)}
+
+    @classmethod
+    def build(cls, texts: Iterable[str]) -> "Lexicon":
+        """Count the words of some texts; those seen once are left out."""
+        counts = Counter(word for text in texts for word in _LETTERS.findall(text.upper()) if len(word) > 1)
+        return cls({word: count for word, count in counts.items() if count >= _LEAST_COUNT})
+
+    @classmethod
+    def load(cls, path: Path) -> "Lexicon":
+        try:
+            pairs = (line.split() for line in path.read_text(encoding="utf-8").splitlines())
+            return cls({word: int(count) for word, count in pairs})
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{path} is not a list of words with their counts: {error}") from error
+
+    def save(self, path: Path) -> None:
+        lines = [f"{word} {count}" for word, count in sorted(self.counts.items())]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def part(self, text: str) -> str:
+        """Put spaces into runs of letters that are no word but consist of words."""
+        return _ANY_CASE.sub(lambda found: self._spaced(found[0]), text)
+
+    def _spaced(self, run: str) -> str:
+        if len(run) < _GLUED or run.upper() in self.counts:
+            return run
+        cheapest: list[float] = [0.0] + [math.inf] * len(run)
+        came_from = [0] * (len(run) + 1)
+        for stop in range(1, len(run) + 1):
+            for start in range(max(0, stop - _LONGEST), stop):
+                cost = cheapest[start] + self._costs.get(run[start:stop].upper(), math.inf)
+                if cost < cheapest[stop]:
+                    cheapest[stop], came_from[stop] = cost, start
+        if math.isinf(cheapest[-1]):
+            return run
+        parts, stop = list[str](), len(run)
+        while stop:
+            parts.append(run[came_from[stop] : stop])
+            stop = came_from[stop]
+        return " ".join(reversed(parts))
+
+    @staticmethod
+    def _is_part(word: str, count: int) -> bool:
+        return len(word) >= _SHORTEST or (len(word) == _SHORTEST - 1 and count >= _FREQUENT)
+
+
+def part_words(page: WordPage, lexicon: Lexicon) -> WordPage:
+    """Part the words of a page; each part has its share of the box."""
+    words: list[Word] = []
+    for word in page.words:
+        parts, place = lexicon.part(word.text).split(), 0
+        if len(parts) < 2:
+            words.append(word)
+            continue
+        for text in parts:
+            left, right = (word.box.x0 + word.box.width * at / len(word.text) for at in (place, place + len(text)))
+            words.append(replace(word, text=text, box=Box(left, word.box.y0, right, word.box.y1)))
+            place += len(text)
+    return replace(page, words=tuple(words))
