@@ -262,7 +262,7 @@ class BeamRow:
         logs = scores - np.stack([_log_sum(row) for row in scores])[:, None]
         for row, (_, path) in zip(logs, self.running, strict=True):
             row[:] = rules.allow(row, [] if rules.constraint is None else _tokens(path))
-        others = [rules.others(row, np.float32(0)) for row in logs]
+        others: dict[int, list[Alternative]] = {}  # of the parents that have children
         totals = logs + np.array([score for score, _ in self.running], dtype=np.float32)[:, None]
         kept, going = list[tuple[int, int]](), list[tuple[float, _Path | None]]()
         # At most `beams` of the best 2 * beams candidates are the end token, so `beams` can always go on.
@@ -272,6 +272,8 @@ class BeamRow:
             if not np.isfinite(total) or len(going) == self._beams:
                 break
             seen = None if attention is None else attention[parent]
+            if parent not in others:
+                others[parent] = rules.others(logs[parent], np.float32(0))
             alternatives = rules.without(others[parent], token)
             path = _Path(token, float(logs[parent, token]), alternatives, seen, self.running[parent][1])
             if token != rules.end and self._length < rules.max_tokens:
