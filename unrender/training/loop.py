@@ -4,7 +4,6 @@ Under `torchrun` every process takes its part of each batch and the gradients ar
 processes makes the same updates (networks with batch norm excepted: each process norms its own part).
 """
 
-import contextlib
 import json
 import math
 import time
@@ -21,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 from unrender.errors import DataError
 from unrender.layers.seq2seq import VisionText
 from unrender.training import distributed
+from unrender.training.arithmetic import fast_arithmetic
 from unrender.training.batches import IGNORED, Batch
 from unrender.training.schedule import Schedule
 
@@ -124,7 +124,7 @@ class Trainer:
         report: Callable[["Trainer"], None] | None = None,
     ) -> None:
         """Train until the recipe's samples or `seconds` of this call are used up."""
-        with _fast_arithmetic(self.recipe.threads):
+        with fast_arithmetic(self.recipe.threads):
             self._run(validate, seconds, report)
 
     def _run(self, validate: Validate | None, seconds: float, report: Callable[["Trainer"], None] | None) -> None:
@@ -287,16 +287,3 @@ def _write(values: Mapping[str, object], path: Path) -> None:
         temporary.unlink(missing_ok=True)
         raise DataError(f"{path} could not be written ({error}); the checkpoint before it is kept") from error
     temporary.replace(path)
-
-
-@contextlib.contextmanager
-def _fast_arithmetic(threads: int) -> Iterator[None]:
-    """Set the number of threads and let denormal numbers, a hundred times slower, be zero; put both back."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
-        torch.set_num_threads(before)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from unrender.errors import DataError
+from unrender.training.arithmetic import fast_arithmetic
 
 Batch = TypeVar("Batch")
 _KEPT_LOSSES = 50  # the logged loss is the mean of so many batches
@@ -57,8 +58,6 @@ class PageTrainer(Generic[Batch]):
         score: str = "score",
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        torch.set_num_threads(recipe.threads)
-        torch.set_flush_denormal(True)
         self.module, self.recipe, self.folder = module, recipe, folder
         self._batches, self._losses, self._score = batches, losses, score
         self.optimiser = torch.optim.AdamW(
@@ -70,6 +69,10 @@ class PageTrainer(Generic[Batch]):
 
     def run(self, validate: Callable[[], Mapping[str, float]] | None = None) -> None:
         """Train to the recipe's last update; the higher a validation's score, the better."""
+        with fast_arithmetic(self.recipe.threads):
+            self._run(validate)
+
+    def _run(self, validate: Callable[[], Mapping[str, float]] | None) -> None:
         began = saved = time.monotonic()
         before = self.seconds
         self.module.train()
