@@ -110,9 +110,11 @@ class TransformersSubject:
     def _generate(self, memory: "BaseModelOutput", tokens: int, beams: int) -> list[list[int]]:
         import torch
 
-        rows = len(memory.last_hidden_state)
-        prompt = torch.full((rows, 1), self._config.generation.start[0])
+        prompt = torch.full((len(memory.last_hidden_state), 1), self._config.generation.start[0])
+        own = type(memory)(
+            last_hidden_state=memory.last_hidden_state
+        )  # beam search multiplies the rows of what it gets
         outputs = self.model.generate(
-            encoder_outputs=memory, decoder_input_ids=prompt, num_beams=beams, max_new_tokens=tokens, do_sample=False
+            encoder_outputs=own, decoder_input_ids=prompt, num_beams=beams, max_new_tokens=tokens, do_sample=False
         )
         return [row[1:] for row in outputs.tolist()]
