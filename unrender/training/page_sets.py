@@ -16,7 +16,7 @@ from unrender.training.documents import make_document
 from unrender.training.fields import label_receipt
 from unrender.training.page_data import LabelledPage
 from unrender.training.pretraining import PlainPage
-from unrender.words import Lexicon, Word, WordPage, WordReader, part_words
+from unrender.words import Word, WordPage, WordReader, common_lexicon, part_words
 
 FORM_KINDS = ("header", "question", "answer")
 FORM_LABELS = ("O", *(f"{place}-{kind.upper()}" for kind in FORM_KINDS for place in "BI"))
@@ -45,15 +45,11 @@ def receipt_page(receipt: Receipt, page: WordPage | None = None) -> LabelledPage
     )
 
 
-def build_lexicon(receipts: Iterable[Receipt]) -> Lexicon:
-    """Count the words of receipts and of their fields."""
-    return Lexicon.build(text for one in receipts for text in (*one.page.texts, *one.fields.values()))
-
-
 def recognised_pages(
-    receipts: Iterable[Receipt], cache: Path, find_words: Callable[[], WordReader], lexicon: Lexicon
+    receipts: Iterable[Receipt], cache: Path, find_words: Callable[[], WordReader]
 ) -> dict[str, WordPage]:
     """Return what OCR reads on each receipt; it is slow, so results are kept in `cache`."""
+    lexicon = common_lexicon()
     cache.mkdir(parents=True, exist_ok=True)
     pages = {}
     for receipt in receipts:

@@ -1,5 +1,6 @@
 """Words and boxes of a page: from a PDF's own text, from RapidOCR, or given as JSON, hOCR or ALTO."""
 
+from unrender.words.common import common_lexicon
 from unrender.words.given import parse_given, read_given
 from unrender.words.lexicon import Lexicon, part_words
 from unrender.words.ocr import RapidReader, WordReader, open_reader
@@ -16,6 +17,7 @@ __all__ = [
     "WordPage",
     "WordReader",
     "check_box",
+    "common_lexicon",
     "find_rows",
     "open_reader",
     "order_lines",

@@ -1,9 +1,8 @@
-"""A word list that parts what a recogniser ran together: SANYUSTATIONERYSHOP to SANYU STATIONERY SHOP."""
+"""A word list that parts what a recogniser ran together: NORTHSTATIONERYSHOP to NORTH STATIONERY SHOP."""
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +10,12 @@ from unrender.documents import Box
 from unrender.errors import ModelError
 from unrender.words.page import Word, WordPage
 
-_LETTERS = re.compile(r"[A-Z&']+")
-_ANY_CASE = re.compile(r"[A-Za-z&']+")
+_LETTERS = re.compile(r"[A-Za-z&']+")
 _SHORTEST = 4  # letters of a part; of three only if they are very frequent, such as SDN and BHD
 _FREQUENT = 100
 _LONGEST = 18
 _GLUED = 6  # letters from which a word may be several
-_LEAST_COUNT = 2
+_AFTER_NAME = 2  # known words that must follow an unknown one
 
 
 class Lexicon:
@@ -27,12 +25,6 @@ class Lexicon:
         self.counts = dict(counts)
         total = sum(counts.values()) or 1
         self._costs = {word: -math.log(count / total) for word, count in counts.items() if self._is_part(word, count)}
-
-    @classmethod
-    def build(cls, texts: Iterable[str]) -> "Lexicon":
-        """Count the words of some texts; those seen once are left out."""
-        counts = Counter(word for text in texts for word in _LETTERS.findall(text.upper()) if len(word) > 1)
-        return cls({word: count for word, count in counts.items() if count >= _LEAST_COUNT})
 
     @classmethod
     def load(cls, path: Path) -> "Lexicon":
@@ -48,11 +40,22 @@ class Lexicon:
 
     def part(self, text: str) -> str:
         """Put spaces into runs of letters that are no word but consist of words."""
-        return _ANY_CASE.sub(lambda found: self._spaced(found[0]), text)
+        return _LETTERS.sub(lambda found: self._spaced(found[0]), text)
 
     def _spaced(self, run: str) -> str:
         if len(run) < _GLUED or run.upper() in self.counts:
             return run
+        whole = self._parts(run)
+        if whole:
+            return " ".join(whole)
+        for length in range(_SHORTEST, len(run)):  # a name that nobody listed, and what the firm does
+            following = self._parts(run[length:])
+            if len(following) >= _AFTER_NAME:
+                return " ".join((run[:length], *following))
+        return run
+
+    def _parts(self, run: str) -> list[str]:
+        """Return the likeliest words that a run consists of; none if it is anything else."""
         cheapest: list[float] = [0.0] + [math.inf] * len(run)
         came_from = [0] * (len(run) + 1)
         for stop in range(1, len(run) + 1):
@@ -60,13 +63,11 @@ class Lexicon:
                 cost = cheapest[start] + self._costs.get(run[start:stop].upper(), math.inf)
                 if cost < cheapest[stop]:
                     cheapest[stop], came_from[stop] = cost, start
-        if math.isinf(cheapest[-1]):
-            return run
         parts, stop = list[str](), len(run)
-        while stop:
+        while stop and not math.isinf(cheapest[-1]):
             parts.append(run[came_from[stop] : stop])
             stop = came_from[stop]
-        return " ".join(reversed(parts))
+        return parts[::-1]
 
     @staticmethod
     def _is_part(word: str, count: int) -> bool:
