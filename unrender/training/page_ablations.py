@@ -35,6 +35,7 @@ from unrender.training.pretraining import Tasks
 
 FOLDS = 5
 _RESULTS = "results.json"
+_FOLD_RESULTS = "folds.json"
 
 PRETRAINING = {
     "none": None,
@@ -79,18 +80,24 @@ def ablate_pretraining(data: Path, folder: Path, pretraining: PretrainRun, tunin
         run_tuning = replace(tuning, spatial_bias=bias)
         found = tune_receipts(run_tuning, data, folder / f"tune-{number}", start, resume=True)
         results[name] = float(found.f1())
-        _write(folder, results)
+        _write(folder / _RESULTS, results)
+        for leftover in folder.glob("*/*.pt"):
+            leftover.unlink()
     return results
 
 
 def ablate_forms(data: Path, folder: Path, run: FormRun, pretrained: Path | None = None) -> dict[str, float]:
-    """Measure entity F1 on forms by five-fold cross-validation, adding one part of the model after the other."""
+    """Measure entity F1 on forms by five-fold cross-validation, adding one part of the model after the other.
+
+    results.json has the F1 over all forms, folds.json that of each fold.
+    """
     pages = [form_page(form) for form in read_forms(data)]
     starts = dict.fromkeys(MODALITIES, minilm_start())
     layouts = dict(MODALITIES)
     if pretrained is not None:
         starts[PRETRAINED], layouts[PRETRAINED] = folder_start(pretrained), _FULL
-    results = _read(folder)
+    results: dict[str, float] = {}
+    folds: dict[str, list[float]] = {}
     for name, layout in layouts.items():
         predictions: dict[str, list[str]] = {}
         for fold in range(FOLDS):
@@ -99,10 +106,16 @@ def ablate_forms(data: Path, folder: Path, run: FormRun, pretrained: Path | None
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(_learn_fold(layout, starts[name], pages, fold, run, folder / _slug(name))))
             predictions |= json.loads(path.read_text())
-        truth = [[FORM_LABELS[label] for label in page.labels] for page in pages]
-        results[name] = float(entity_f1(truth, [predictions[page.name] for page in pages]).f1)
-        _write(folder, results)
+        results[name] = _form_f1(pages, predictions)
+        folds[name] = [_form_f1(pages[fold::FOLDS], predictions) for fold in range(FOLDS)]
+        _write(folder / _RESULTS, results)
+        _write(folder / _FOLD_RESULTS, folds)
     return results
+
+
+def _form_f1(pages: Sequence[LabelledPage], predictions: Mapping[str, list[str]]) -> float:
+    truth = [[FORM_LABELS[label] for label in page.labels] for page in pages]
+    return float(entity_f1(truth, [predictions[page.name] for page in pages]).f1)
 
 
 def _learn_fold(
@@ -158,6 +171,6 @@ def _read(folder: Path) -> dict[str, float]:
     return dict(json.loads(path.read_text())) if path.is_file() else {}
 
 
-def _write(folder: Path, results: Mapping[str, float]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _RESULTS).write_text(json.dumps(results, indent=2) + "\n")
+def _write(path: Path, results: Mapping[str, float | list[float]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=2) + "\n")

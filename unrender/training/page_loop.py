@@ -34,6 +34,7 @@ class PageRecipe:
     threads: int = 1
     save_seconds: float = 240
     validate_every: int = 0  # updates; 0: at the end only
+    log_every: int = 0  # updates; 0: when it saves only
 
     def rate_at(self, update: int) -> float:
         """Return the learning rate of update `update`, counted from 0."""
@@ -88,6 +89,8 @@ class PageTrainer(Generic[Batch]):
                 self.save()
                 self._log({"event": "train"})
                 saved = time.monotonic()
+            elif self.recipe.log_every and self.update % self.recipe.log_every == 0:
+                self._log({"event": "train"})
 
     def _learn(self) -> None:
         recipe = self.recipe
@@ -110,6 +113,7 @@ class PageTrainer(Generic[Batch]):
 
     @torch.no_grad()
     def _average(self) -> None:
+        """Move the averages towards the weights; without averaging, make them the weights."""
         share = 1 - min(self.recipe.average, (1 + self.update) / (10 + self.update)) if self.recipe.average else 1.0
         for name, tensor in self.module.state_dict().items():
             if self.averages[name].is_floating_point():
