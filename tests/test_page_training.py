@@ -12,9 +12,18 @@ from PIL import Image, ImageDraw
 
 from unrender.checkpoints.pages import load_pages, wordpiece
 from unrender.documents import Box
-from unrender.errors import DataError, MissingExtraError
+from unrender.errors import ConfigError, DataError, MissingExtraError
 from unrender.training import page_ablations, page_runs, recipes
-from unrender.training.page_data import IGNORED, LabelBatches, LabelledPage, PageNoise, misread, random_window, vary
+from unrender.training.page_data import (
+    IGNORED,
+    LabelBatches,
+    LabelledPage,
+    PageNoise,
+    misread,
+    random_window,
+    tear,
+    vary,
+)
 from unrender.training.page_loop import PageRecipe
 from unrender.training.page_runs import PretrainRun, Start, TuneRun, folder_start, pretrain, start_module, tune_receipts
 from unrender.training.page_sets import (
@@ -145,10 +154,34 @@ def test_forms_are_cross_validated_with_each_part_of_the_model(tmp_path, start, 
     ]  # each form labelled by the one model that has not seen it
 
 
+def test_pre_training_sees_forms_that_lie_beside_the_receipts(tmp_path, start, monkeypatch):
+    data = write_receipts(tmp_path / "set")
+    seen: list[int] = []
+    real = page_runs.plain
+
+    def watch(pages):
+        seen.append(len(pages))
+        return real(pages)
+
+    monkeypatch.setattr(page_runs, "plain", watch)
+    run = PretrainRun(made=2, recipe=replace(FAST, log_every=1), batch=2, max_tokens=64)
+    pretrain(run, data, tmp_path / "without")
+    write_forms(tmp_path / page_runs.FORMS, 3)
+    folder = pretrain(run, data, tmp_path / "with")
+    assert seen[1] == seen[0] + 3
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [line["update"] for line in lines] == [1, 2, 3]
+    assert all({"mvlm", "tia", "tim"} <= set(line) for line in lines)
+    with Image.open(folder / "losses.png") as drawn:
+        assert drawn.width > drawn.height
+
+
 def test_recipes_are_known_by_name(tmp_path):
     assert "layoutlmv2-pretrain" in recipes.PAGES
     with pytest.raises(DataError, match="no such folder"):
         recipes.train("layoutlmv2-receipt", data=tmp_path / "none", out=tmp_path / "out")
+    with pytest.raises(ConfigError, match="neither --hours"):
+        recipes.train("layoutlmv2-receipt", out=tmp_path / "out", hours=1.0)
 
 
 def test_a_missing_start_says_how_to_get_it(monkeypatch):
@@ -198,6 +231,17 @@ def test_labelled_words_are_never_dropped_and_boxes_stay_on_the_page():
     assert len(words) == len(boxes) == len(labels) == 20
     assert (labels > 0).all()
     assert ((boxes >= 0) & (boxes <= 1000)).all()
+
+
+def test_a_torn_page_ends_above_what_it_lacks():
+    lines = tuple(place // 2 for place in range(20))
+    labels = tuple(7 if place in (14, 17) else 0 for place in range(20))
+    page = replace(labelled(20), lines=lines, labels=labels)
+    rng = np.random.default_rng(0)
+    kept = {tear(page, PageNoise(torn=1.0, torn_at=(7,)), rng) for _ in range(40)}
+    assert kept == {8, 10, 12, 14}
+    assert tear(page, PageNoise(torn=1.0, torn_at=(5,)), rng) == 20
+    assert tear(page, PageNoise(), rng) == 20
 
 
 def test_misreading_changes_some_letters_and_never_leaves_nothing():

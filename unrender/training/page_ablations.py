@@ -44,6 +44,7 @@ PRETRAINING = {
     "MVLM + TIA": Tasks(matching=False),
     "MVLM + TIM + TIA": Tasks(),
 }
+ALL_TASKS = f"pretrain-{list(PRETRAINING).index('MVLM + TIM + TIA')}"  # the folder of the run with all three
 WITHOUT_BIAS = "MVLM + TIM + TIA, no spatial bias"
 
 _FULL = LAYOUTLMV2_MINI.layout
@@ -58,11 +59,13 @@ PRETRAINED = "+ pre-training"
 
 @dataclass(frozen=True, kw_only=True)
 class FormRun:
-    """How forms are learnt in each fold."""
+    """How forms are learnt in each fold: twice through four fifths of them, so that one core has all folds soon."""
 
-    batch: int = 4
+    batch: int = 2
     max_tokens: int = 512
-    recipe: PageRecipe = PageRecipe(updates=240, rate=2e-4, fresh_rate=3.0, average=0.98)  # noqa: RUF009
+    recipe: PageRecipe = PageRecipe(  # noqa: RUF009
+        updates=120, rate=3e-4, fresh_rate=3.0, average=0.9, save_seconds=3600, log_every=20
+    )
 
 
 def ablate_pretraining(data: Path, folder: Path, pretraining: PretrainRun, tuning: TuneRun) -> dict[str, float]:

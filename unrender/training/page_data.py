@@ -17,6 +17,7 @@ from unrender.models.config import ImagePrep
 from unrender.pixels import prepare
 
 IGNORED = -1
+_TORN_LINES = 4
 _LENGTH_STEP = 32  # lengths are sorted by this many tokens, so that batches hold like with like
 
 
@@ -51,6 +52,8 @@ class PageNoise:
     moved: float = 0.03  # of the page: how far boxes may shift
     scaled: float = 0.08
     dropped: float = 0.03  # share of unlabelled words left out
+    torn: float = 0.0  # share of pages torn off above the first word with one of these labels
+    torn_at: tuple[int, ...] = ()
 
 
 class LabelBatches:
@@ -106,7 +109,8 @@ class LabelBatches:
     def _window(self, page: LabelledPage, rng: np.random.Generator) -> tuple[Window, Ids]:
         words, boxes, labels = list(page.words), page.boxes, np.array(page.labels)
         if self._noise is not None:
-            words, boxes, labels = vary(words, boxes, labels, self._noise, rng)
+            kept = tear(page, self._noise, rng)
+            words, boxes, labels = vary(words[:kept], boxes[:kept], labels[:kept], self._noise, rng)
         pieces = self._tokenizer.pieces(words)
         start, stop = random_window([len(piece) for piece in pieces], self._room, rng)
         window = self._tokenizer.frame(pieces[start:stop], boxes[start:stop])
@@ -133,6 +137,18 @@ def random_window(lengths: Sequence[int], room: int, rng: np.random.Generator) -
     start = int(np.searchsorted(ends, rng.integers(0, total - room + 1)))
     before = int(ends[start - 1]) if start else 0
     return start, int(np.searchsorted(ends, before + room, side="right"))
+
+
+def tear(page: LabelledPage, noise: PageNoise, rng: np.random.Generator) -> int:
+    """Return how many words are left of a page that is sometimes torn off, up to three lines above what it lacks."""
+    if not noise.torn or rng.random() >= noise.torn:
+        return len(page.words)
+    found = np.flatnonzero(np.isin(page.labels, noise.torn_at))
+    if not found.size:
+        return len(page.words)
+    last = page.lines[found[0]] - int(rng.integers(0, _TORN_LINES))
+    kept = int(np.searchsorted(np.maximum.accumulate(page.lines), last))
+    return kept or len(page.words)
 
 
 def vary(

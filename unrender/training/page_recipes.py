@@ -5,9 +5,9 @@ from pathlib import Path
 
 from unrender.checkpoints.places import cache_folder
 from unrender.errors import DataError
-from unrender.training.page_ablations import FormRun, ablate_forms, ablate_pretraining
+from unrender.training.page_ablations import ALL_TASKS, FormRun, ablate_forms, ablate_pretraining
 from unrender.training.page_loop import PageRecipe
-from unrender.training.page_runs import PretrainRun, TuneRun, folder_start, minilm_start, pretrain, tune_receipts
+from unrender.training.page_runs import FORMS, PretrainRun, TuneRun, folder_start, minilm_start, pretrain, tune_receipts
 
 # Sized so that one core runs the whole ablation in half an hour; each variant sees the same batches.
 _SHORT_PRETRAINING = PretrainRun(
@@ -27,17 +27,18 @@ _SHORT_TUNING = TuneRun(
 def train(name: str, folder: Path, *, data: Path | None = None, resume: bool = False) -> Path:
     """Run a recipe; `data` is the folder of SROIE receipts, or of FUNSD forms for `layoutlmv2-forms`.
 
-    The receipt reader starts from FOLDER's neighbour `layoutlmv2-pretrain` if there is one, from MiniLM otherwise.
+    The receipt reader and the forms start from FOLDER's neighbour `layoutlmv2-pretrain` if there is one; the forms
+    otherwise from what `layoutlmv2-tasks` pre-trained beside FOLDER, the receipt reader from MiniLM.
     """
     kept = cache_folder() / "data"
-    data = data or kept / ("funsd-train" if name == "layoutlmv2-forms" else "sroie-train")
+    data = data or kept / (FORMS if name == "layoutlmv2-forms" else "sroie-train")
     if not data.is_dir():
         raise DataError(f"{data}: there is no such folder; give the data with --data")
-    pretrained = folder.parent / "layoutlmv2-pretrain"
-    found = pretrained if (pretrained / "config.json").is_file() else None
+    beside = folder.parent
     if name == "layoutlmv2-pretrain":
         return pretrain(PretrainRun(), data, folder, resume=resume)
     if name == "layoutlmv2-receipt":
+        found = _first_model(beside / "layoutlmv2-pretrain")
         start = minilm_start() if found is None else folder_start(found)
         result = tune_receipts(TuneRun(), data, folder, start, resume=resume)
         (folder / "held-out.json").write_text(json.dumps(result.summary(), indent=2) + "\n", encoding="utf-8")
@@ -45,5 +46,10 @@ def train(name: str, folder: Path, *, data: Path | None = None, resume: bool = F
     if name == "layoutlmv2-tasks":
         ablate_pretraining(data, folder, _SHORT_PRETRAINING, _SHORT_TUNING)
     else:
+        found = _first_model(beside / "layoutlmv2-pretrain", beside / "layoutlmv2-tasks" / ALL_TASKS)
         ablate_forms(data, folder, FormRun(), found)
     return folder
+
+
+def _first_model(*folders: Path) -> Path | None:
+    return next((folder for folder in folders if (folder / "config.json").is_file()), None)

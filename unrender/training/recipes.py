@@ -145,6 +145,8 @@ def train(
     if name in PAGES:
         from unrender.training import page_recipes
 
+        if hours is not None or start is not None or scratch:
+            raise ConfigError(f"{name} takes neither --hours nor --start nor --scratch; stop it and --resume it.")
         return page_recipes.train(name, folder, data=data, resume=resume)
     known = [*FORMULAS, *SYSTEMS, *PAGES]
     near = get_close_matches(name, known, n=1)

@@ -19,10 +19,10 @@ from unrender.words.page import Line, WordPage, split_lines
 _LOST_SPACES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
-        (r"(?<=[A-Za-z.])\((?=[A-Za-z])", " ("),  # D.I.Y.(KUCHAI)
+        (r"(?<=[A-Za-z.])\((?=[A-Za-z])", " ("),  # X.Y.Z.(CENTRAL)
         (r"\)(?=[A-Za-z])", ") "),
-        (r"(?<![\d/-])(\d{5})(?=[A-Z][A-Za-z]{2})", r"\1 "),  # 16200PALEKBANG
-        (r"(\d{2}[-/.]\d{2}[-/.](?:20)?\d{2})(?=\d{2}:\d{2})", r"\1 "),  # 04/03/201815:41
+        (r"(?<![\d/-])(\d{5})(?=[A-Z][A-Za-z]{2})", r"\1 "),  # 12300SOMETOWN
+        (r"(\d{2}[-/.]\d{2}[-/.](?:20)?\d{2})(?=\d{2}:\d{2})", r"\1 "),  # 01/02/202015:41
     )
 )
 _TALL = 1.5  # a line of this height to its width stands on its side

@@ -1,0 +1,113 @@
+"""What the receipt reader costs and what limits it, measured on the held-out fifth of a folder of SROIE receipts.
+
+Run from the project's root: python benchmarks/receipts.py FOLDER [--pictures N]
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from unrender.checkpoints import find_pages
+from unrender.datasets.sroie import Receipt, read_receipts
+from unrender.field_evaluation import FieldEvaluation, ReceiptCase
+from unrender.page_work import PageWork
+from unrender.receipts import FIELDS, LABELS, find_fields
+from unrender.words import RapidReader, WordPage, common_lexicon, part_words
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--pictures", type=int, default=20, help="how many are read from pixels")
+    arguments = parser.parse_args()
+    receipts = list(read_receipts(arguments.folder, held_out=True))
+    loaded = find_pages("receipt")
+    assert loaded is not None
+    reader = RapidReader(threads=1)
+    work = PageWork.open(loaded)
+    said: dict[str, object] = {"torn": torn(work, receipts)}
+    said |= timed(PageWork.open(loaded), reader, receipts[: arguments.pictures])
+    said["peak_memory_megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    said["bound_given"] = bound(receipts)
+    said["bound_ocr"] = bound(list(recognised(receipts, arguments.folder.parent / "recognised", reader)))
+    print(json.dumps(said, indent=2))
+
+
+def bound(receipts: list[Receipt]) -> dict[str, float]:
+    """Label words from the truth itself and decode them: what no labelling of these words can surpass."""
+    from unrender.training.fields import label_receipt
+
+    cases = []
+    for receipt in receipts:
+        labels = label_receipt(receipt.page.words, receipt.fields)
+        names = [LABELS[max(0, label)][2:].lower() for label in labels]
+        shares = np.array([[mine == name for name in FIELDS] for mine in names], dtype=float)
+        found = find_fields(receipt.page.words, shares) if names else {}
+        texts = {name: one.text for name, one in found.items()}
+        cases.append(ReceiptCase(receipt.name, dict(receipt.fields), texts, dict.fromkeys(texts, 1.0)))
+    result = FieldEvaluation(model="truth", words="given", cases=tuple(cases), seconds_per_image=0.0)
+    return {"field_f1": round(float(result.f1()), 4), "without_spaces": round(float(result.f1(spaces=False)), 4)}
+
+
+def recognised(receipts: list[Receipt], cache: Path, reader: RapidReader) -> Iterator[Receipt]:
+    """Read receipts with RapidOCR, or take what a training run has kept of it."""
+    from unrender.training.page_sets import page_from_json
+
+    for receipt in receipts:
+        kept = cache / f"{receipt.name}.json"
+        page = page_from_json(kept.read_text()) if kept.is_file() else reader(_open(receipt))
+        yield replace(receipt, page=part_words(page, common_lexicon()))
+
+
+def torn(work: PageWork, receipts: list[Receipt]) -> dict[str, int]:
+    """Take away everything from the line above the total's amount on; a total that is found then is a guess."""
+    tried = null = 0
+    for receipt in receipts:
+        amount = receipt.fields.get("total", "").removeprefix("RM").strip()
+        lines = [word.line for word in receipt.page.words if amount and amount in word.text]
+        kept = tuple(word for word in receipt.page.words if lines and word.line < min(lines) - 1)
+        if kept:
+            tried += 1
+            null += _total_is_null(work, replace(receipt.page, words=kept), _open(receipt))
+    return {"receipts": tried, "null": null}
+
+
+def timed(work: PageWork, reader: RapidReader, receipts: list[Receipt]) -> dict[str, float]:
+    """Time RapidOCR by itself and with everything that follows, in processor time, one after the other."""
+    alone, whole = [], []
+    for receipt in receipts:
+        image = _open(receipt)
+        started = time.process_time()
+        page = reader(image)
+        read = time.process_time()
+        work.read_words(part_words(page, common_lexicon()), image)
+        alone.append(read - started)
+        whole.append(time.process_time() - started)
+    return {
+        "ocr_seconds": round(statistics.median(alone), 3),
+        "read_seconds": round(statistics.median(whole), 3),
+        "times_ocr": round(statistics.median(b / a for a, b in zip(alone, whole, strict=True)), 3),
+    }
+
+
+def _total_is_null(work: PageWork, page: WordPage, image: Image.Image) -> bool:
+    found = work.read_words(page, image).fields
+    assert isinstance(found, dict)
+    return found["total"] is None
+
+
+def _open(receipt: Receipt) -> Image.Image:
+    with Image.open(receipt.image) as picture:
+        return picture.convert("RGB")
+
+
+if __name__ == "__main__":
+    main()
