@@ -46,7 +46,7 @@ _SUREST = 30.0  # log-odds of a confidence at most
 _NEXT_LINE = {"company": 4.0, "address": 0.0}  # log-odds that a run must win to go on in the next line
 _WITHIN_LINE = 5.0  # log-odds that a run must win to begin or end within a line
 _MEANT = 0.5  # a currency before the amount belongs to the total from here on
-_MIN_SCORES = {"company": 0.15, "date": 0.15, "address": 0.15, "total": 0.6}  # below, a field is said to be absent
+_MIN_SCORES = {"company": 0.15, "date": 0.15, "address": 0.15, "total": 0.3}  # below, a field is said to be absent
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from unrender.checkpoints.places import cache_folder
 from unrender.errors import DataError
 from unrender.training.page_ablations import ALL_TASKS, FormRun, ablate_forms, ablate_pretraining
+from unrender.training.page_data import PageNoise
 from unrender.training.page_loop import PageRecipe
 from unrender.training.page_runs import FORMS, PretrainRun, TuneRun, folder_start, minilm_start, pretrain, tune_receipts
 
@@ -20,6 +21,7 @@ _SHORT_TUNING = TuneRun(
     made_others=0,
     batch=2,
     recognised=False,
+    noise=PageNoise(),
     recipe=PageRecipe(updates=130, rate=2e-4, fresh_rate=3.0, average=0.95, save_seconds=3600, log_every=10),
 )
 
