@@ -5,20 +5,24 @@ brings both to one spelling; `symbols` leaves only the symbols and where they st
 spelled by many hands). A text that cannot be parsed is compared as it is.
 """
 
+import copy
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from unrender import latex
+from unrender.calibration import AS_IT_IS, Line, cross_validated_error, fit_line, log_odds
 from unrender.datasets import Dataset, Example
 from unrender.documents import Document, StatusKind
 from unrender.errors import ConfigError, LatexError
-from unrender.metrics import Interval, Measure, score_formulas, valid
+from unrender.metrics import Interval, Measure, calibration_error, score_formulas, valid
+from unrender.models.config import ModelConfig
 from unrender.reader import Input, Options, Reader
 
 Comparison = Literal["tokens", "unified", "symbols"]
@@ -27,6 +31,7 @@ COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 _FORMULA = "formula"
 _DIGITS = 6
 _BATCH = 8
+_LEAST = 1e-300  # probabilities of long texts may round to nothing
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,31 @@ def evaluate(
         measures=_measure(reader, in_order),
         seconds_per_image=seconds / max(1, len(in_order)),
     )
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What makes confidences true; their expected calibration error before and, on unseen cases, after."""
+
+    line: Line
+    before: float
+    after: float
+    n: int
+
+
+def calibrate(
+    reader: Reader, dataset: Dataset, *, beams: int | None = None, progress: Progress = lambda cases, _: cases
+) -> Calibrated:
+    """Fit a reader's confidence of being right in every token on a dataset; the reader itself stays as it is."""
+    if not isinstance(reader.config, ModelConfig):
+        raise ConfigError(f"{reader.name} labels words; its confidences are fitted when it is trained.")
+    raw = copy.copy(reader)
+    raw.config = replace(reader.config, calibration=AS_IT_IS)
+    cases = evaluate(raw, dataset, beams=beams, progress=progress).cases
+    sure = [max(case.confidence or 0.0, _LEAST) for case in cases]
+    logs, right = [math.log(one) for one in sure], [case.errors == 0 for case in cases]
+    line = fit_line([log_odds(log) for log in logs], right)
+    return Calibrated(line, float(calibration_error(sure, right)), cross_validated_error(logs, right), len(cases))
 
 
 def find_comparison(name: str) -> Comparison:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender import checkpoints, tasks
+from unrender.calibration import confidence_of
 from unrender.decoding import ALTERNATIVES, BeamRow, Decoded, DecoderRun, Engine, GreedyRow, Ids, Rules, beam, greedy
 from unrender.documents import Alternative, Block, Document, Page, Reading, Status, Token
 from unrender.engines.continuous import JoinableEngine, decode_continuously
@@ -321,10 +322,14 @@ class Reader:
         whole = replace(
             blocks[0],
             tokens=tuple(self._tokens(decoded, grid, placement)),
-            confidence=_confidence(decoded),
-            readings=tuple(Reading(self.tokenizer.decode(one.tokens), _confidence(one)) for one in best),
+            confidence=self._confidence(decoded),
+            readings=tuple(Reading(self.tokenizer.decode(one.tokens), self._confidence(one)) for one in best),
         )
         return (whole,)
+
+    def _confidence(self, decoded: Decoded) -> float:
+        """Return how likely the whole text is right: its probability, its end included, calibrated."""
+        return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, self._system.calibration)
 
     def _tokens(self, decoded: Decoded, grid: Grid, placement: Placement) -> Iterator[Token]:
         for index, (token, log) in enumerate(zip(decoded.tokens, decoded.log_probabilities, strict=True)):
@@ -431,11 +436,6 @@ def _status(decoded: Decoded) -> Status:
     if decoded.complete and not decoded.tokens:
         return Status("empty")
     return Status(decoded.status, decoded.cut)
-
-
-def _confidence(decoded: Decoded) -> float:
-    """Return the probability of the whole sequence, its end included."""
-    return math.exp(sum(decoded.log_probabilities) + decoded.end_log_probability)
 
 
 def _page_listener(

@@ -97,6 +97,11 @@ class CrossAttention(nn.Module):
         mixed = scaled_dot_product_attention(self.project_query(inputs), keys, values, attn_mask=mask)
         return join_heads(mixed, self.output)
 
+    def look(self, inputs: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Do what `forward` does, and return the weights (B, H, T, N) too."""
+        weights = self.weigh(inputs, keys, mask)
+        return join_heads(weights @ values, self.output), weights
+
     def project_query(self, inputs: Tensor) -> Tensor:
         rows, length, _ = inputs.shape
         query: Tensor = self.query(inputs)

@@ -6,7 +6,7 @@ lies outside an image is kept at zero in front of every convolution, so a row of
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import relu
+from torch.nn.functional import pad, relu
 
 from unrender.layers.attention import BlockConfig, EncoderBlock, sinusoids, sinusoids_2d
 from unrender.models.config import CnnConfig
@@ -64,8 +64,13 @@ class CnnEncoder(nn.Module):
 
 
 class _Stage(nn.Module):
+    """Residual blocks, the first of which strides; without any, one convolution over patches."""
+
     def __init__(self, inputs: int, outputs: int, blocks: int, stride: tuple[int, int]) -> None:
         super().__init__()
+        if not blocks:
+            self.blocks = nn.ModuleList([_Patches(inputs, outputs, stride)])
+            return
         first = ResidualBlock(inputs, outputs, stride)
         self.blocks = nn.ModuleList([first, *(ResidualBlock(outputs, outputs, (1, 1)) for _ in range(blocks - 1))])
 
@@ -73,6 +78,20 @@ class _Stage(nn.Module):
         for block in self.blocks:
             features = block(features, inside)
         return features
+
+
+class _Patches(nn.Module):
+    """What a vision transformer begins with: each patch times one matrix."""
+
+    def __init__(self, inputs: int, outputs: int, stride: tuple[int, int]) -> None:
+        super().__init__()
+        self.stride = stride
+        self.cut = nn.Conv2d(inputs, outputs, stride, stride)
+
+    def forward(self, features: Tensor, inside: Tensor | None) -> Tensor:
+        down, across = (-side % step for side, step in zip(features.shape[2:], self.stride, strict=True))
+        outputs: Tensor = self.cut(pad(features, (0, across, 0, down)))
+        return outputs if inside is None else outputs * inside
 
 
 class ResidualBlock(nn.Module):

@@ -35,13 +35,18 @@ class Decoder(nn.Module):
         """Score every next token at once, as in training: (B, T) -> (B, T, V)."""
         return self.score(self.hidden(tokens, memory, memory_mask))
 
-    def hidden(self, tokens: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        """Return what `score` turns into scores (B, T, C); a loss may pick rows first and skip padding."""
+    def hidden(
+        self, tokens: Tensor, memory: Tensor, memory_mask: Tensor | None = None, watched: list[Tensor] | None = None
+    ) -> Tensor:
+        """Return what `score` turns into scores (B, T, C); a loss may pick rows first and skip padding.
+
+        To `watched` the last layer's cross-attention weights (B, H, T, N) are added.
+        """
         positions = torch.arange(tokens.shape[1], device=tokens.device)
         mask = None if memory_mask is None else memory_mask[:, None, None, :]
         hidden = self.embed(tokens, positions)
-        for layer in self.layers:
-            hidden = layer(hidden, memory, mask)
+        for number, layer in enumerate(self.layers, start=1):
+            hidden = layer(hidden, memory, mask, watched if number == len(self.layers) else None)
         outputs: Tensor = self.final_norm(hidden)
         return outputs
 
@@ -112,11 +117,18 @@ class DecoderLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(config.hidden)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, hidden: Tensor, memory: Tensor, memory_mask: Tensor | None) -> Tensor:
+    def forward(
+        self, hidden: Tensor, memory: Tensor, memory_mask: Tensor | None, watched: list[Tensor] | None = None
+    ) -> Tensor:
         keys, values = self.cross_attention.project_source(memory)
         attended = self.self_attention(self._before(self.self_norm, hidden), causal=True)
         hidden = self._after(self.self_norm, hidden, attended)
-        attended = self.cross_attention(self._before(self.cross_norm, hidden), keys, values, memory_mask)
+        query = self._before(self.cross_norm, hidden)
+        if watched is None:
+            attended = self.cross_attention(query, keys, values, memory_mask)
+        else:
+            attended, weights = self.cross_attention.look(query, keys, values, memory_mask)
+            watched.append(weights)
         hidden = self._after(self.cross_norm, hidden, attended)
         return self._feed_forward(hidden)
 

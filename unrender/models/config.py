@@ -125,7 +125,7 @@ class CnnConfig:
     kind: Literal["cnn"] = "cnn"
     channels: int = 1
     widths: tuple[int, ...] = (32, 64, 128, 256)
-    blocks: tuple[int, ...] = (1, 1, 2, 2)
+    blocks: tuple[int, ...] = (1, 1, 2, 2)  # at each stage; 0: one convolution over patches, as in a ViT
     strides: tuple[tuple[int, int], ...] = ((2, 2), (2, 2), (2, 1), (1, 1))  # (height, width) at each stage
     hidden: int = 256  # of the sequence handed to the decoder
     layers: int = 0  # transformer layers on top
@@ -195,6 +195,7 @@ class ModelConfig:
     licence: str = "Apache-2.0"
     published: str = ""  # Hub name of the published weights
     notes: tuple[str, ...] = field(default=())
+    calibration: tuple[float, float] = (1.0, 0.0)  # slope and offset of the log-odds of a text's probability
 
     def __post_init__(self) -> None:
         if isinstance(self.encoder, SwinConfig):

@@ -40,15 +40,26 @@ AUGMENTATION = Augmentation()
 
 def augment(gray: Gray, settings: Augmentation, rng: np.random.Generator) -> Gray:
     """Vary one picture (dark ink on white)."""
+    return augment_placed(gray, np.zeros((0, 4), dtype=np.float32), settings, rng)[0]
+
+
+def augment_placed(
+    gray: Gray, boxes: NDArray[np.float32], settings: Augmentation, rng: np.random.Generator
+) -> tuple[Gray, NDArray[np.float32]]:
+    """Vary one picture and move the boxes (n, 4) in it along; Nougat's distortions move them by next to nothing."""
     if rng.random() < settings.scale:
+        before = gray.shape
         gray = _rescaled(gray, float(rng.uniform(settings.smallest, settings.largest)))
+        down, across = (new / old for new, old in zip(gray.shape, before, strict=True))
+        boxes = boxes * np.array([across, down, across, down], dtype=np.float32)
     if rng.random() < settings.darken:
         gray = _toned(gray, float(rng.uniform(0.6, 2.2)))
     top, bottom, left, right = (int(side) for side in rng.integers(1, settings.margin + 1, 4))
     gray = np.pad(gray, ((top, bottom), (left, right)), constant_values=_PAPER)
+    boxes = boxes + np.array([left, top, left, top], dtype=np.float32)
     if settings.nougat:
         gray = _nougat(gray, int(rng.integers(2**31)))
-    return 255 - gray if rng.random() < settings.invert else gray
+    return 255 - gray if rng.random() < settings.invert else gray, boxes
 
 
 def distort(image: Image.Image, rng: np.random.Generator) -> Image.Image:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from unrender.errors import DataError
 from unrender.models.config import ModelConfig
-from unrender.training.augment import Augmentation, augment, perturb_tokens, replace_share
+from unrender.training.augment import Augmentation, augment_placed, perturb_tokens, replace_share
 from unrender.training.data import Cache
 
 Ids = NDArray[np.int64]
+Boxes = NDArray[np.float32]
 _BATCHES_PER_BLOCK = 32
 _LIKE_HEIGHT = 16  # pictures whose heights differ by less go together
 IGNORED = -100  # a target that does not count
@@ -35,13 +36,17 @@ class Stage:
 
 @dataclass(frozen=True)
 class Batch:
-    """Pixels (B, C, H, W), decoder inputs and targets (B, T); `whole` counts the samples of all processes."""
+    """Pixels (B, C, H, W), decoder inputs and targets (B, T); `whole` counts the samples of all processes.
+
+    `boxes` (B, T, 4) are left, top, right, bottom of each target in the picture; NaN where that is not known.
+    """
 
     pixels: NDArray[np.float32]
     inputs: Ids
     targets: Ids
     name: str
     whole: int
+    boxes: Boxes | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +74,16 @@ class Framing:
             std=config.image.std[0],
             multiple=config.image.multiple,
         )
+
+
+@dataclass(frozen=True)
+class Framed:
+    """One sample, ready for a batch; `boxes` (length of the label, 4) are those of `Batch`."""
+
+    pixels: NDArray[np.float32]
+    inputs: Ids
+    targets: Ids
+    boxes: Boxes | None = None
 
 
 class BatchStream:
@@ -135,13 +150,15 @@ class BatchStream:
                 batch = assemble(samples[part::parts] or samples[:1], self._framing, self._padding())
                 yield replace(batch, name=f"{members[0][0]} {members[0][1]}", whole=len(members))
 
-    def _sample(self, name: str, index: int, place: list[int]) -> tuple[NDArray[np.float32], Ids, Ids]:
+    def _sample(self, name: str, index: int, place: list[int]) -> "Framed":
         """Augment and frame one picture and its label; the same place gives the same result."""
         framing, rng = self._framing, np.random.default_rng([self._seed, *place])
-        picture = augment(self._caches[name].gray(index), self._augmentation, rng)
+        boxes = self._caches[name].boxes(index).astype(np.float32)
+        boxes[boxes[:, 0] < 0] = np.nan
+        picture, boxes = augment_placed(self._caches[name].gray(index), boxes, self._augmentation, rng)
         pixels = np.asarray((picture / np.float32(255) - framing.mean) / framing.std, dtype=np.float32)[None]
-        label = self._caches[name].tokens(index)
-        return pixels, *frame(label, framing, rng, self._token_noise)
+        inputs, targets = frame(self._caches[name].tokens(index), framing, rng, self._token_noise)
+        return Framed(pixels, inputs, targets, boxes)
 
     def _padding(self) -> float:
         return (1.0 - self._framing.mean) / self._framing.std
@@ -174,16 +191,21 @@ def frame(label: Ids, framing: Framing, rng: np.random.Generator, noise: float) 
     return inputs, np.concatenate([skipped, label, [framing.end]]).astype(np.int64)
 
 
-def assemble(samples: Sequence[tuple[NDArray[np.float32], Ids, Ids]], framing: Framing, padding: float) -> Batch:
+def assemble(samples: Sequence[Framed], framing: Framing, padding: float) -> Batch:
     """Pad pictures and labels to one size."""
-    tallest, widest = (max(pixels.shape[axis] for pixels, _, _ in samples) for axis in (1, 2))
+    tallest, widest = (max(sample.pixels.shape[axis] for sample in samples) for axis in (1, 2))
     height, width = (-(-side // framing.multiple) * framing.multiple for side in (tallest, widest))
-    length = max(len(inputs) for _, inputs, _ in samples)
-    pixels = np.full((len(samples), samples[0][0].shape[0], height, width), padding, dtype=np.float32)
+    length = max(len(sample.inputs) for sample in samples)
+    pixels = np.full((len(samples), samples[0].pixels.shape[0], height, width), padding, dtype=np.float32)
     inputs = np.full((len(samples), length), framing.pad, dtype=np.int64)
     targets = np.full((len(samples), length), IGNORED, dtype=np.int64)
-    for row, (picture, given, wanted) in enumerate(samples):
-        pixels[row, :, : picture.shape[1], : picture.shape[2]] = picture
-        inputs[row, : len(given)] = given
-        targets[row, : len(wanted)] = wanted
-    return Batch(pixels, inputs, targets, "", len(samples))
+    boxes = np.full((len(samples), length, 4), np.nan, dtype=np.float32)
+    for row, sample in enumerate(samples):
+        pixels[row, :, : sample.pixels.shape[1], : sample.pixels.shape[2]] = sample.pixels
+        inputs[row, : len(sample.inputs)] = sample.inputs
+        targets[row, : len(sample.targets)] = sample.targets
+        if sample.boxes is not None:
+            first = len(framing.start) - 1
+            boxes[row, first : first + len(sample.boxes)] = sample.boxes
+    placed = None if np.isnan(boxes).all() else boxes
+    return Batch(pixels, inputs, targets, "", len(samples), placed)

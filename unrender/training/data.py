@@ -1,7 +1,8 @@
 """Training pictures and labels as flat arrays on disk, with an index of sizes and lengths.
 
 A cache folder holds pixels.u8 (gray pictures end to end), tokens.i2 (label ids end to end), index.npy (where each
-sample lies) and vocabulary.json (what the ids mean). It is written once and read through memory maps, so any number
+sample lies) and vocabulary.json (what the ids mean); boxes.i2, where there is one, says where in the picture each
+token stands. It is written once and read through memory maps, so any number
 of samples costs no memory.
 """
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from unrender.errors import DataError
 
 Gray = NDArray[np.uint8]
+BOXES = "boxes.i2"
 _INDEX = np.dtype(
     [("pixel", "i8"), ("height", "i4"), ("width", "i4"), ("token", "i8"), ("length", "i4"), ("group", "i4")]
 )
@@ -69,6 +71,8 @@ class Cache:
             self.vocabulary: list[str] = json.loads((folder / "vocabulary.json").read_text())
             self._pixels = np.memmap(folder / "pixels.u8", dtype=np.uint8, mode="r")
             self._tokens = np.memmap(folder / "tokens.i2", dtype="<i2", mode="r")
+            places = folder / BOXES
+            self._boxes = np.memmap(places, dtype="<i2", mode="r").reshape(-1, 4) if places.exists() else None
         except (OSError, ValueError) as error:
             raise DataError(f"{folder} is not a prepared dataset: {error}; make it with `unrender data`") from error
 
@@ -85,6 +89,14 @@ class Cache:
         row = self.index[number]
         start = int(row["token"])
         return np.asarray(self._tokens[start : start + int(row["length"])], dtype=np.int64)
+
+    def boxes(self, number: int) -> NDArray[np.int16]:
+        """Return left, top, right, bottom of each token in its picture, -1 where that is not known: (length, 4)."""
+        row = self.index[number]
+        start, end = int(row["token"]), int(row["token"]) + int(row["length"])
+        if self._boxes is None:
+            return np.full((end - start, 4), -1, dtype=np.int16)
+        return np.asarray(self._boxes[start:end], dtype=np.int16)
 
     def text(self, number: int) -> str:
         return " ".join(self.vocabulary[token] for token in self.tokens(number))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.errors import DataError
@@ -14,7 +13,7 @@ from unrender.images import open_pages, prepare
 from unrender.models.config import ModelConfig
 from unrender.tokens import Tokenizer
 from unrender.training.augment import distort
-from unrender.training.batches import Batch, Framing, Ids, assemble, frame
+from unrender.training.batches import Batch, Framed, Framing, Ids, assemble, frame
 
 
 class LabelledImage(Protocol):
@@ -70,14 +69,15 @@ class ExampleStream:
             batch = assemble(samples, self._framing, self._padding())
             yield replace(batch, name=self._examples[members[0]].name, whole=len(members))
 
-    def _sample(self, member: int, epoch: int) -> tuple[NDArray[np.float32], Ids, Ids]:
+    def _sample(self, member: int, epoch: int) -> Framed:
         example = self._examples[member]
         rng = np.random.default_rng([self._seed, epoch, member])
         image = example.image if isinstance(example.image, Image.Image) else open_pages(example.image)[0]
         if self._augmented:
             image = distort(image, rng)
         label = self._encode(example)
-        return prepare(image, self._config.image), *frame(label, self._framing, rng, self._noise)
+        inputs, targets = frame(label, self._framing, rng, self._noise)
+        return Framed(prepare(image, self._config.image), inputs, targets)
 
     def _encode(self, example: LabelledImage) -> Ids:
         label = np.array(self._tokenizer.encode(example.target), dtype=np.int64)

@@ -13,7 +13,7 @@ from typing import Protocol, cast
 
 import cv2
 import numpy as np
-from matplotlib.dviread import Dvi
+from matplotlib.dviread import Dvi, Page
 from numpy.typing import NDArray
 
 Gray = NDArray[np.uint8]
@@ -93,13 +93,18 @@ def read_layouts(dvi: Path, dpi: float) -> list[Layout | None]:
     layouts: list[Layout | None] = []
     with Dvi(str(dvi), dpi) as pages:
         for page in pages:
-            glyphs = tuple(
-                _placed(cast(_Metrics, text.font), int(text.glyph), text.x, page.height - text.y, dpi)
-                for text in page.text
-            )
-            rules = tuple(Rule(box.x, page.height - box.y - box.height, box.width, box.height) for box in page.boxes)
-            layouts.append(Layout(glyphs, rules) if glyphs else None)
+            layout = layout_of(page, dpi)
+            layouts.append(layout if layout.glyphs else None)
     return layouts
+
+
+def layout_of(page: Page, dpi: float) -> Layout:
+    """Turn a page, whose heights count upwards, into a layout."""
+    glyphs = tuple(
+        _placed(cast(_Metrics, text.font), int(text.glyph), text.x, page.height - text.y, dpi) for text in page.text
+    )
+    rules = tuple(Rule(box.x, page.height - box.y - box.height, box.width, box.height) for box in page.boxes)
+    return Layout(glyphs, rules)
 
 
 class _Metrics(Protocol):

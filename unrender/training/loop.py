@@ -24,6 +24,7 @@ from unrender.training.arithmetic import fast_arithmetic
 from unrender.training.batches import IGNORED, Batch
 from unrender.training.schedule import Schedule
 
+_SMALLEST_SHARE = 1e-4  # of the attention: what lies lower pulls no harder
 _KEPT_LOSSES = 100  # the logged loss is the mean of so many batches
 _SEED_STRIDE = 1_000_003
 
@@ -42,6 +43,7 @@ class Recipe:
     clip: float = 1.0  # of the gradient's norm
     accumulate: int = 1  # batches to an update
     smoothing: float = 0.0  # of the labels
+    pointing: float = 0.0  # weight of looking at the token that is being read, where the data says where it stands
     average: float = 0.0  # of the moving average of the weights; 0: none
     samples: int = 0  # stop after so many; 0: after `epochs`
     epochs: float = 0.0
@@ -83,19 +85,52 @@ class Stream(Protocol):
 
 
 class Objective(nn.Module):
-    """Cross-entropy of the next token, summed over a batch."""
+    """Cross-entropy of the next token, summed over a batch, and how far the last layer looks past it."""
 
-    def __init__(self, module: VisionText, smoothing: float) -> None:
+    def __init__(self, module: VisionText, smoothing: float, pointing: float = 0.0) -> None:
         super().__init__()
         self.module = module
         self.smoothing = smoothing
+        self.pointing = pointing
 
-    def forward(self, pixels: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
+    def forward(self, pixels: Tensor, inputs: Tensor, targets: Tensor, boxes: Tensor | None = None) -> Tensor:
+        watched: list[Tensor] | None = None if boxes is None or not self.pointing else []
         memory, mask = self.module.encode(pixels)
-        hidden = self.module.decoder.hidden(inputs, memory, mask)
+        hidden = self.module.decoder.hidden(inputs, memory, mask, watched)
         wanted = targets != IGNORED
         scores = self.module.decoder.score(hidden[wanted])
-        return cross_entropy(scores, targets[wanted], label_smoothing=self.smoothing, reduction="sum")
+        loss = cross_entropy(scores, targets[wanted], label_smoothing=self.smoothing, reduction="sum")
+        if boxes is not None and watched:
+            loss = loss + self.pointing * off_target(watched[0].mean(1), boxes, pixels.shape[2], pixels.shape[3])
+        return loss
+
+
+def off_target(attention: Tensor, boxes: Tensor, height: int, width: int) -> Tensor:
+    """Sum, over the tokens whose box is known, -log of the attention (B, T, N) that falls on its box.
+
+    The memory is a grid over the picture; a cell counts when it touches the box.
+    """
+    placed = ~boxes[..., 0].isnan()
+    rows, columns = _grid(attention.shape[-1], height, width)
+    left, top, right, bottom = boxes[placed].unbind(-1)
+    touched = (
+        _touched(top, bottom, rows, height / rows)[:, :, None]
+        & _touched(left, right, columns, width / columns)[:, None]
+    )
+    share = (attention[placed] * touched.flatten(1)).sum(-1)
+    return -share.clamp(min=_SMALLEST_SHARE).log().sum()
+
+
+def _grid(cells: int, height: int, width: int) -> tuple[int, int]:
+    """Return how many rows and columns a memory of so many square cells has."""
+    side = round(math.sqrt(height * width / cells))
+    return height // side, width // side
+
+
+def _touched(first: Tensor, last: Tensor, cells: int, side: float) -> Tensor:
+    """Return (tokens, cells): True where a cell overlaps first..last."""
+    starts = torch.arange(cells) * side
+    return (starts < last[:, None].clamp(min=1)) & (starts + side > first[:, None])
 
 
 class Trainer:
@@ -108,7 +143,7 @@ class Trainer:
         self.losses: list[float] = []
         self.optimiser = _optimiser(module, recipe)
         self.averages = [tensor.detach().clone() for tensor in module.state_dict().values()]
-        objective = Objective(module, recipe.smoothing)
+        objective = Objective(module, recipe.smoothing, recipe.pointing)
         self._objective = DistributedDataParallel(objective) if distributed.processes() > 1 else objective
 
     @property
@@ -169,8 +204,9 @@ class Trainer:
         recipe, progress = self.recipe, self.progress
         torch.manual_seed(recipe.seed * _SEED_STRIDE + progress.batch)  # dropout, the same after a resume
         count = distributed.total(int((batch.targets != IGNORED).sum()))
-        parts = (torch.from_numpy(array) for array in (batch.pixels, batch.inputs, batch.targets))
-        loss = self._objective(*parts) * (distributed.processes() / (count * recipe.accumulate))
+        parts = [torch.from_numpy(array) for array in (batch.pixels, batch.inputs, batch.targets)]
+        boxes = None if batch.boxes is None else torch.from_numpy(batch.boxes)
+        loss = self._objective(*parts, boxes) * (distributed.processes() / (count * recipe.accumulate))
         value = float(loss.detach()) * recipe.accumulate
         if not math.isfinite(value):
             raise DataError(

@@ -43,7 +43,7 @@ def train_formula(
     caches = {name: Cache(root / name) for name in sorted(names)}
     tokenizer = LatexTokenizer(next(iter(caches.values())).vocabulary)
     config = formula(tokenizer.size)
-    module = _fresh(config, settings.recipe.seed)
+    module = fresh(config, settings.recipe.seed)
     stream = BatchStream(
         caches,
         settings.stages,
@@ -73,11 +73,11 @@ def train_system(
     examples = list(open_dataset(data))
     if scratch:
         config, tokenizer = start_from_scratch(preset(settings.model), [example.target for example in examples])
-        module = _fresh(config, settings.recipe.seed)
+        module = fresh(config, settings.recipe.seed)
     else:
         loaded = checkpoints.load(start or settings.model)
         config, tokenizer = loaded.config, open_tokenizer(loaded.folder, loaded.config)
-        module = _fresh(config, settings.recipe.seed)
+        module = fresh(config, settings.recipe.seed)
         module.load_state_dict({name: torch.from_numpy(array) for name, array in loaded.weights().items()})
     held = [example for number, example in enumerate(examples) if number % _HELD_OUT == 0]
     kept = [example for number, example in enumerate(examples) if number % _HELD_OUT]
@@ -166,7 +166,8 @@ def _progress_bar(trainer: Trainer) -> Iterator[Callable[[Trainer], None]]:
         yield report
 
 
-def _fresh(config: ModelConfig, seed: int) -> VisionText:
+def fresh(config: ModelConfig, seed: int) -> VisionText:
+    """Return a model of new weights."""
     module = VisionText(config)
     module.init_weights(torch.Generator().manual_seed(seed))
     return module

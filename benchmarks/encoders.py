@@ -1,0 +1,87 @@
+"""Which encoder learns formulas fastest: the same minutes, data and decoder for each, one thread.
+
+    python benchmarks/encoders.py MINUTES [NAME ...]
+
+Needs the arrays of `unrender data formula`. Prints, for each encoder, what it has learned of the held-out formulas of
+at most 20 tokens, printed and handwritten; the table in docs/formula.md is what it printed.
+"""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from unrender.checkpoints.places import cache_folder
+from unrender.models.config import CnnConfig, EncoderConfig, SwinConfig
+from unrender.models.formula import formula
+from unrender.tokens import LatexTokenizer
+from unrender.training.augment import Augmentation
+from unrender.training.batches import BatchStream, Framing, Stage
+from unrender.training.data import Cache
+from unrender.training.loop import Recipe, Trainer
+from unrender.training.runs import fresh
+from unrender.training.schedule import Schedule
+from unrender.training.validation import Pair, pairs_of, reading_validator
+
+ROOT = cache_folder() / "formula"
+LONGEST = 20
+_LAYERS = {"hidden": 256, "heads": 8, "feed_forward": 512, "dropout": 0.0}
+_STRIDE_8 = {"widths": (32, 64, 128), "blocks": (1, 2, 3), "strides": ((2, 2),) * 3}
+_STRIDE_16 = {"widths": (32, 64, 128, 192), "blocks": (1, 1, 2, 1), "strides": ((2, 2), (2, 2), (2, 2), (2, 1))}
+ENCODERS: dict[str, EncoderConfig] = {
+    "cnn, 2 layers": CnnConfig(**_STRIDE_8, layers=2, **_LAYERS),
+    "cnn": CnnConfig(**_STRIDE_8, layers=0, **_LAYERS),
+    "cnn of stride 16 down, 2 layers": CnnConfig(**_STRIDE_16, layers=2, **_LAYERS),
+    "swin": SwinConfig(
+        channels=1, width=64, depths=(2, 2, 2), heads=(2, 4, 8), window=4, mlp_ratio=2, final_norm=True, drop_path=0.0
+    ),
+    "vit": CnnConfig(widths=(256,), blocks=(0,), strides=((8, 8),), layers=4, **_LAYERS),
+}
+_MIX = (("short", 0.6), ("printed-unified", 0.2), ("handwritten-unified", 0.2))
+_STAGES = (
+    Stage(samples=6_000, max_tokens=6, batch=16, mix=_MIX),
+    Stage(samples=16_000, max_tokens=10, batch=16, mix=_MIX),
+    Stage(samples=10**9, max_tokens=LONGEST, batch=24, mix=_MIX),
+)
+_RECIPE = Recipe(
+    schedule=Schedule(peak=1e-3, warm_up=100),
+    betas=(0.9, 0.98),
+    smoothing=0.05,
+    average=0.995,
+    samples=10**9,
+    threads=1,
+    checkpoint_seconds=60,
+    validate_seconds=10**9,
+)
+
+
+def compare(name: str, minutes: float) -> dict[str, object]:
+    """Train one encoder for so many minutes; return what it reached."""
+    caches = {set_name: Cache(ROOT / set_name) for set_name, _ in _MIX}
+    tokenizer = LatexTokenizer(caches["short"].vocabulary)
+    config = replace(formula(tokenizer.size), encoder=ENCODERS[name])
+    module = fresh(config, 0)
+    light = Augmentation(nougat=False, scale=0.3, smallest=0.8, largest=1.25, darken=0.3)
+    stream = BatchStream(caches, _STAGES, Framing.of(config), light, seed=0, token_noise=0.02)
+    sets = {kind: _short(Cache(ROOT / f"{kind}-held")) for kind in ("printed", "handwritten")}
+    trainer = Trainer(module, stream, _RECIPE, Path("runs") / "encoders" / name.replace(", ", "-").replace(" ", "-"))
+    validate = reading_validator(config, module, tokenizer, sets)
+    trainer.run(validate, seconds=minutes * 60)
+    rates = json.loads((trainer.folder / "metrics.jsonl").read_text().splitlines()[-2])
+    return {
+        "encoder": name,
+        "parameters": sum(parameter.numel() for parameter in module.encoder.parameters()),
+        "samples": trainer.progress.seen,
+        "loss": rates["loss"],
+        "printed": rates["printed"],
+        "handwritten": rates["handwritten"],
+    }
+
+
+def _short(cache: Cache) -> list[Pair]:
+    return [(image, text) for image, text in pairs_of(cache) if len(text.split()) <= LONGEST][:120]
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[2:] or ENCODERS:
+        print(json.dumps(compare(chosen, float(sys.argv[1]))), flush=True)

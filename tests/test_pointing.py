@@ -1,0 +1,88 @@
+"""Where tokens stand in pictures, and a loss that looks there."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from unrender.training.data import Cache, CacheWriter, Sample
+from unrender.training.loop import off_target
+from unrender.training.pointing import NOWHERE, Boxes, annotate, locate, mark
+from unrender.training.typeset import Style, typeset
+
+
+def _located(formula: str, *, display: bool = True) -> tuple[list[str], Boxes, np.ndarray]:
+    picture = typeset([formula], Style(display=display))[0]
+    assert picture is not None
+    tokens = formula.split()
+    return tokens, locate([tokens], [picture.shape])[0], picture
+
+
+def test_every_symbol_has_a_box_with_ink_in_it_and_braces_have_none() -> None:
+    tokens, boxes, picture = _located(r"x ^ { 2 } + \alpha = \frac { a } { b }")
+    for token, (left, top, right, bottom) in zip(tokens, boxes.tolist(), strict=True):
+        if token in "{}^":
+            assert left == NOWHERE
+        else:
+            assert (picture[max(0, top) : bottom + 1, max(0, left) : right + 1] < 200).any(), token
+
+
+def test_boxes_follow_the_order_of_the_picture() -> None:
+    tokens, boxes, _ = _located("a + b - c")
+    lefts = boxes[:, 0].tolist()
+    assert lefts == sorted(lefts)
+    assert len(tokens) == len(lefts)
+
+
+def test_a_fraction_stands_at_its_bar() -> None:
+    tokens, boxes, _ = _located(r"\frac { a + b } { c }")
+    bar, above, below = boxes[0], boxes[tokens.index("a")], boxes[tokens.index("c")]
+    assert above[3] <= bar[1] + 1
+    assert bar[3] <= below[1] + 1
+    assert bar[2] - bar[0] > boxes[tokens.index("c")][2] - boxes[tokens.index("c")][0]
+
+
+def test_a_sum_stands_between_its_limits() -> None:
+    tokens, boxes, _ = _located(r"\sum _ { i } ^ { n } x")
+    operator, lower, upper = boxes[0], boxes[tokens.index("i")], boxes[tokens.index("n")]
+    assert upper[3] <= operator[1] + 1
+    assert operator[3] <= lower[1] + 1
+
+
+def test_inline_pictures_are_told_from_displayed_ones() -> None:
+    tokens, boxes, picture = _located(r"\sum _ { i } ^ { n } x", display=False)
+    assert boxes[tokens.index("i")][0] > boxes[0][0]  # beside the operator, not below
+    assert boxes[:, 3].max() <= len(picture) + 1
+
+
+def test_a_picture_of_another_formula_gets_no_boxes() -> None:
+    assert (locate([["x"]], [(20, 400)])[0] == NOWHERE).all()
+
+
+def test_lengths_and_columns_are_not_marked() -> None:
+    assert mark(r"\hspace { 1 c m } x".split()).count("special") == 1
+    assert mark(r"\begin{array} { l r } a & b \end{array}".split()).count("special") == 2
+
+
+def test_a_prepared_set_is_annotated(tmp_path: Path) -> None:
+    vocabulary = ["<pad>", "<s>", "</s>", "<unk>", "a", "b", "+"]
+    writer = CacheWriter(tmp_path, vocabulary)
+    for formula in ("a + b", "b + a"):
+        picture = typeset([formula], Style())[0]
+        assert picture is not None
+        writer.add(Sample(picture, tuple(vocabulary.index(token) for token in formula.split())))
+    writer.close()
+    assert (Cache(tmp_path).boxes(1) == NOWHERE).all()
+    assert annotate(tmp_path) == 1.0
+    cache = Cache(tmp_path)
+    assert (cache.boxes(0) != NOWHERE).all()
+    assert cache.boxes(1)[0, 0] < cache.boxes(1)[2, 0]
+
+
+def test_looking_at_the_box_costs_nothing_and_looking_away_costs() -> None:
+    boxes = torch.tensor([[[8.0, 0.0, 15.0, 7.0], [float("nan")] * 4]])
+    there, away = torch.zeros(1, 2, 8), torch.zeros(1, 2, 8)
+    there[..., 1] = 1
+    away[..., 6] = 1
+    assert float(off_target(there, boxes, 16, 32)) == 0
+    assert float(off_target(away, boxes, 16, 32)) > 1
