@@ -9,6 +9,7 @@ from PIL import Image
 from unrender.errors import DataError
 from unrender.layers.spatial import PageModel
 from unrender.pixels import prepare
+from unrender.training.page_curves import chance
 from unrender.training.page_data import IGNORED
 from unrender.training.page_loop import PageRecipe, PageTrainer
 from unrender.training.pretraining import (
@@ -252,3 +253,22 @@ def test_the_rate_warms_up_and_falls_to_zero():
     assert recipe.rate_at(9) == pytest.approx(2e-5)
     assert recipe.rate_at(55) == pytest.approx(1e-5)
     assert recipe.rate_at(99) == pytest.approx(2e-5 / 90)
+
+
+@pytest.mark.slow
+def test_alignment_is_learnt_from_the_pixels_far_below_chance(tokenizer, tmp_path):
+    tasks = Tasks(masking=False, matching=False)
+    encoder = PageModel(CONFIG)
+    encoder.init_weights(torch.Generator().manual_seed(0))
+    torch.manual_seed(0)
+    model = PretrainModel(encoder, tasks)
+    batches = PretrainBatches(pages(8), tokenizer, CONFIG.image, tasks, seed=0, batch=8)
+    trainer = PageTrainer(model, batches, model.losses, PageRecipe(updates=400, rate=5e-3), tmp_path)
+    trainer.run()
+    assert np.mean(trainer.recent["tia"][-20:]) < 0.25 * chance(tasks)["tia"]
+
+
+def test_chance_is_what_the_shares_alone_give():
+    found = chance(Tasks(covered=0.5, matching=False))
+    assert found["tia"] == pytest.approx(np.log(2))
+    assert chance(Tasks(covered=0.0, replaced=0.3, dropped=0.2)) == pytest.approx({"tia": np.log(2), "tim": np.log(2)})

@@ -1,28 +1,43 @@
-"""A picture of pre-training: the loss of each task over the updates."""
+"""A picture of pre-training: the loss of each task over the updates, and what knowing only its shares would give."""
 
 import json
+import math
 from pathlib import Path
+
+from unrender.training.pretraining import Tasks
 
 _TASKS = {"mvlm": "masked words (MVLM)", "tia": "covered lines (TIA)", "tim": "picture matches (TIM)"}
 
 
-def draw_losses(metrics: Path, picture: Path) -> None:
-    """Draw the losses in metrics.jsonl as a PNG, one panel for each task that was trained."""
+def draw_losses(metrics: Path, picture: Path, tasks: Tasks) -> None:
+    """Draw the losses in metrics.jsonl as a PNG, one panel for each task; dashed is chance."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     lines = [json.loads(line) for line in metrics.read_text().splitlines()]
-    tasks = [name for name in _TASKS if any(name in line for line in lines)]
-    if not tasks:
+    trained = [name for name in _TASKS if any(name in line for line in lines)]
+    if not trained:
         return
-    figure, panels = pyplot.subplots(
-        1, len(tasks), figsize=(3.2 * len(tasks), 2.6), layout="constrained", squeeze=False
-    )
-    for panel, name in zip(panels[0], tasks, strict=True):
+    size = 3.2 * len(trained), 2.6
+    figure, panels = pyplot.subplots(1, len(trained), figsize=size, layout="constrained", squeeze=False)
+    for panel, name in zip(panels[0], trained, strict=True):
         points = [(line["update"], line[name]) for line in lines if name in line]
         panel.plot(*zip(*points, strict=True))
+        if name in chance(tasks):
+            panel.axhline(chance(tasks)[name], linestyle="--", color="grey", linewidth=1)
         panel.set(title=_TASKS[name], xlabel="updates", ylim=(0, None))
     figure.savefig(picture, dpi=90)
     pyplot.close(figure)
+
+
+def chance(tasks: Tasks) -> dict[str, float]:
+    """Return the losses of a model that knows how often each answer is right, and nothing else."""
+    negative = tasks.replaced + tasks.dropped if tasks.matching else 0.0
+    covered = negative + (1 - negative) * tasks.covered
+    return {"tia": _entropy(covered), "tim": _entropy(negative)}
+
+
+def _entropy(share: float) -> float:
+    return -sum(part * math.log(part) for part in (share, 1 - share) if part)

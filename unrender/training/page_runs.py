@@ -52,8 +52,8 @@ class PretrainRun:
     made: int = 600
     forms: bool = True  # those of FUNSD too, if they are beside the receipts
     batch: int = 4
-    max_tokens: int = 384
-    recipe: PageRecipe = PageRecipe(updates=1600, rate=1.5e-4, fresh_rate=3.0)  # noqa: RUF009
+    max_tokens: int = 128
+    recipe: PageRecipe = PageRecipe(updates=700, rate=2e-4, fresh_rate=5.0, log_every=20)  # noqa: RUF009
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ def pretrain(run: PretrainRun, data: Path, folder: Path, *, resume: bool = False
     if resume:
         trainer.resume()
     trainer.run()
-    draw_losses(folder / "metrics.jsonl", folder / "losses.png")
+    draw_losses(folder / "metrics.jsonl", folder / "losses.png", run.tasks)
     return _save(folder, config, module, start.tokenizer, run)
 
 
