@@ -40,6 +40,8 @@ class ImagePrep:
     pad_value: float = 0.0  # before normalisation, 0 black to 1 white
     multiple: int = 1  # `free` only
     line_height: int = 0  # `free` only: scale to this height first; 0 keeps the size
+    symbols: tuple[float, float, float] = (0.0, 0.0, 0.0)  # `free` only: symbols lower or higher than the outer two
+    # heights in pixels are scaled to the middle one; zeros keep the size
     margin: int = 0  # `free` only: pixels left around the ink by crop_margin
     thumbnail: Thumbnail = "bicubic"  # `canvas` only: how an image that overflows the canvas is shrunk
     dpi: int = 96  # PDF pages are rendered at this resolution

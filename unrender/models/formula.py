@@ -11,6 +11,7 @@ from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePr
 
 MAX_HEIGHT, MAX_WIDTH = 256, 1024
 _MAX_TOKENS = 256
+SYMBOLS = (7.0, 11.0, 17.0)  # 98 of 100 Im2Latex pictures have typical symbols of 8 to 16 pixels; see docs/formula.md
 
 
 def formula(vocabulary: int) -> ModelConfig:
@@ -31,6 +32,7 @@ def formula(vocabulary: int) -> ModelConfig:
             margin=4,
             pad_value=1.0,
             multiple=16,
+            symbols=SYMBOLS,
         ),
         encoder=CnnConfig(
             widths=(32, 64, 128),
