@@ -1,0 +1,58 @@
+"""How well a formula reader points: on typeset formulas whose true boxes TeX tells.
+
+    python benchmarks/pointing.py MODEL [COUNT]
+
+Reads formulas of papers that no model is trained on (the prepared set `typeset-held` of `unrender data formula`). A
+symbol that was read right counts as found when the middle of the place given for it lies in its true box, enlarged
+by a third of its size.
+"""
+
+import json
+import sys
+
+from PIL import Image
+from rapidfuzz.distance import Levenshtein
+
+from unrender.checkpoints.places import cache_folder
+from unrender.documents import Box
+from unrender.reader import Options, Reader
+from unrender.training.data import Cache
+from unrender.training.validation import draw_subset
+
+_ENLARGED = 1 / 3
+_MARGIN = 10  # pixels of paper around a prepared picture, as on a page
+
+
+def measure(model: str, count: int) -> dict[str, float | int]:
+    """Read `count` formulas and count the symbols that were pointed at."""
+    cache, reader = Cache(cache_folder() / "formula" / "typeset-held"), Reader.open(model)
+    symbols = found = 0
+    for number in draw_subset(len(cache), count):
+        picture = Image.fromarray(cache.gray(number))
+        framed = Image.new("L", (picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN), 255)
+        framed.paste(picture, (_MARGIN, _MARGIN))
+        blocks = reader.read(framed, Options(beams=1)).pages[0].blocks
+        tokens = blocks[0].tokens if blocks else ()
+        label, boxes = cache.text(number).split(), cache.boxes(number).astype(float) + _MARGIN
+        for step in Levenshtein.opcodes([token.text.strip() for token in tokens], label):
+            if step.tag != "equal":
+                continue
+            for ours, true in zip(
+                range(step.src_start, step.src_end), range(step.dest_start, step.dest_end), strict=True
+            ):
+                if boxes[true, 0] >= _MARGIN:
+                    place = tokens[ours].box
+                    symbols += 1
+                    found += place is not None and _inside(place, boxes[true].tolist())
+    return {"formulas": count, "symbols": symbols, "pointed_at": round(found / max(1, symbols), 4)}
+
+
+def _inside(place: Box, true: list[float]) -> bool:
+    left, top, right, bottom = true
+    across, down = (right - left) * _ENLARGED / 2, (bottom - top) * _ENLARGED / 2
+    x, y = (place.x0 + place.x1) / 2, (place.y0 + place.y1) / 2
+    return left - across <= x <= right + across and top - down <= y <= bottom + down
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 500)))
