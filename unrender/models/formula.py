@@ -31,7 +31,7 @@ def formula(vocabulary: int) -> ModelConfig:
             crop_margin=True,
             margin=4,
             pad_value=1.0,
-            multiple=16,
+            multiple=8,
             symbols=SYMBOLS,
         ),
         encoder=CnnConfig(

@@ -17,8 +17,8 @@ from unrender.training.data import Cache
 
 Ids = NDArray[np.int64]
 Boxes = NDArray[np.float32]
-_BATCHES_PER_BLOCK = 32
-_LIKE_HEIGHT = 16  # pictures whose heights differ by less go together
+_BATCHES_PER_BLOCK = 256
+_LIKE_HEIGHT, _LIKE_LENGTH = 1.35, 1.6  # heights and lengths within such a factor go together, sorted by width
 IGNORED = -100  # a target that does not count
 
 
@@ -127,7 +127,8 @@ class BatchStream:
         rng = np.random.default_rng([self._seed, number])
         drawn = self._draw(stage, rng)
         sizes = np.array([self._size(name, index) for name, index in drawn])
-        order = np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0] // _LIKE_HEIGHT))
+        heights, lengths = np.log(sizes[:, 0]) // np.log(_LIKE_HEIGHT), np.log(sizes[:, 2] + 1) // np.log(_LIKE_LENGTH)
+        order = np.lexsort((sizes[:, 1], lengths, heights))
         batches: list[list[tuple[str, int]]] = []
         current: list[tuple[str, int]] = []
         largest = np.zeros(3, dtype=np.int64)

@@ -118,7 +118,7 @@ FORMULA = FormulaRecipe(
         samples=700_000,
         threads=1,
     ),
-    augmentation=Augmentation(scale=0.3, smallest=0.75, largest=1.35, darken=0.3),
+    augmentation=Augmentation(scale=0.3, smallest=0.75, largest=1.35, darken=0.3, margin=4),
     token_noise=0.02,
 )
 
