@@ -1,7 +1,5 @@
 """Formulas in other notations: golden cases, and 300 of the official validation labels where they are at hand."""
 
-
-
 import random
 import re
 import unicodedata
