@@ -39,7 +39,8 @@ ARROWS: dict[str, frozenset[str]] = {
         "engines": "checkpoints decoding labelling layers models",
         "places": "documents images models",
         "reader": (
-            "calibration checkpoints decoding documents engines images models page_work places repetition tasks tokens"
+            "calibration checkpoints decoding documents engines images latex models page_work places repetition tasks"
+            " tokens"
         ),
         "overlay": "documents",
         "sources": "reader",

@@ -13,18 +13,31 @@ from PIL import Image
 
 from unrender import checkpoints, tasks
 from unrender.calibration import confidence_of
-from unrender.decoding import ALTERNATIVES, BeamRow, Decoded, DecoderRun, Engine, GreedyRow, Ids, Rules, beam, greedy
+from unrender.decoding import (
+    ALTERNATIVES,
+    BeamRow,
+    Constraint,
+    Decoded,
+    DecoderRun,
+    Engine,
+    GreedyRow,
+    Ids,
+    Rules,
+    beam,
+    greedy,
+)
 from unrender.documents import Alternative, Block, Document, Page, Reading, Status, Token
 from unrender.engines.continuous import JoinableEngine, decode_continuously
 from unrender.errors import ConfigError, ImageError, MissingExtraError, ModelError, UnrenderError
 from unrender.images import Placement, Source, is_blank, open_pages, place, stack
+from unrender.latex.grammar import Grammar
 from unrender.models.config import ModelConfig
 from unrender.models.layoutlmv2 import PageModelConfig
 from unrender.page_work import PDF_DPI, PageWork, Sheet
 from unrender.places import Grid, grid_of
 from unrender.repetition import Guard
 from unrender.tasks import Task
-from unrender.tokens import BpeTokenizer, Tokenizer, open_tokenizer
+from unrender.tokens import BpeTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
 
 EngineName = Literal["onnx", "torch"]
 Listener = Callable[[int, str], None]  # (page number, its text so far)
@@ -83,6 +96,7 @@ class Reader:
         self.tokenizer = tokenizer
         self.task = task
         self.name = name or config.name
+        self._constraint = _constraint(config, tokenizer)
 
     @classmethod
     def open(cls, model: str | Path | None = None, *, task: str | None = None, engine: str | None = None) -> "Reader":
@@ -271,6 +285,7 @@ class Reader:
                 length_penalty=settings.length_penalty,
                 early_stopping=settings.early_stopping,
                 forbidden=settings.forbidden,
+                constraint=self._constraint,
             )
         guard = Guard() if settings.repetition_guard else None
         return greedy(
@@ -279,6 +294,7 @@ class Reader:
             end=settings.end,
             max_tokens=max_tokens,
             forbidden=settings.forbidden,
+            constraint=self._constraint,
             guard=guard,
             listener=listener,
         )
@@ -287,7 +303,7 @@ class Reader:
         """Say how each of many pages is decoded: as `_decode` would."""
         settings = self._system.generation
         beams, max_tokens = self._limits(prompt, options)
-        rules = Rules(settings.end, max_tokens, settings.forbidden, None, ALTERNATIVES)
+        rules = Rules(settings.end, max_tokens, settings.forbidden, self._constraint, ALTERNATIVES)
         if beams > 1:
             return lambda: BeamRow(rules, beams, settings.length_penalty, settings.early_stopping)
         guard = Guard() if settings.repetition_guard else None
@@ -426,6 +442,13 @@ def _page_numbers(wanted: Input, count: int, name: str) -> tuple[int, ...]:
 
 def _page(number: int, image: Image.Image, status: Status, blocks: tuple[Block, ...] = ()) -> Page:
     return Page(number=number, width=image.width, height=image.height, blocks=blocks, status=status)
+
+
+def _constraint(config: ModelConfig | PageModelConfig, tokenizer: Tokenizer) -> Constraint | None:
+    """Return what keeps a model to its grammar, where it has one."""
+    if isinstance(config, ModelConfig) and config.generation.well_formed and isinstance(tokenizer, LatexTokenizer):
+        return Grammar(tokenizer.tokens, config.generation.end)
+    return None
 
 
 def _failed(number: int, error: UnrenderError) -> Page:

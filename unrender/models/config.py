@@ -180,6 +180,7 @@ class Generation:
     early_stopping: bool = False  # stop a beam search as soon as `beams` sequences have ended
     forbidden: tuple[int, ...] = ()
     repetition_guard: bool = False
+    well_formed: bool = False  # vocabularies of LaTeX tokens only: write nothing that is not well-formed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,6 @@ def formula(vocabulary: int) -> ModelConfig:
             embedding_norm=False,
             memory_width=256,
         ),
-        generation=Generation(start=(1,), end=2, pad=0, max_tokens=_MAX_TOKENS, beams=4),
+        generation=Generation(start=(1,), end=2, pad=0, max_tokens=_MAX_TOKENS, beams=4, well_formed=True),
         vocabulary="latex",
     )

@@ -1,0 +1,163 @@
+"""What a decoder may write: all official labels, and nothing that is not well-formed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unrender import latex
+from unrender.latex.grammar import Grammar
+
+WORDS = (
+    r"<pad> </s> a b 1 + ( ) [ ] { } ^ _ ' & \\ \frac \sqrt \hat \mathrm \left( \right) \left. \right. \right] \big |"
+    r" \begin{array} \end{array} c l \hline \hspace . - m \sum \operatorname \rightarrow \limits \displaystyle"
+).split()
+END = 1
+
+
+@pytest.fixture(scope="module")
+def grammar() -> Grammar:
+    return Grammar(WORDS, END)
+
+
+def _ids(text: str) -> list[int]:
+    return [WORDS.index(token) for token in text.split()]
+
+
+def _accepts(grammar: Grammar, text: str) -> bool:
+    ids = [*_ids(text), END]
+    return all(grammar(ids[:place])[token] for place, token in enumerate(ids))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\frac { a } { b } + a _ { 1 } ^ { b }",
+        r"\sqrt [ 1 ] { a } + \sqrt { b [ 1 ] }",
+        r"\left( a \right. + \left. \frac { a } { b } \right)",
+        r"\begin{array} { c l } \hline a & b \\ 1 & \hat { a } \end{array}",
+        r"\big ( a \big | \big )",
+        r"a ' + \hspace { 1 . 1 c m } b \rightarrow a",
+        r"\frac \hat { a } b",
+        r"\sum \limits _ { a } ^ { b } a \\ b",
+        r"{ a } ^ { 1 } { } _ { b }",
+        r"\mathrm { a \left( b \right) } ]",
+    ],
+)
+def test_well_formed_formulas_may_be_written(grammar: Grammar, text: str) -> None:
+    assert latex.check(text) is None
+    assert _accepts(grammar, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ a",
+        "a }",
+        r"\frac { a }",
+        r"\frac { a } +" + " ^",
+        "a ^ { b } ^ { b }",
+        "a ' ^ { b }",
+        "a ^ b",
+        r"\left( a",
+        r"a \right)",
+        r"\left( { a \right) }",
+        r"\begin{array} { } a \end{array}",
+        r"\begin{array} { c } a",
+        "a & b",
+        r"\big a",
+        r"\hat",
+        r"\hspace { } a",
+        r"\sqrt [ a } ] { b }",
+        r"{ a \\ b }",
+    ],
+)
+def test_malformed_formulas_may_not(grammar: Grammar, text: str) -> None:
+    assert not _accepts(grammar, text)
+
+
+def test_special_tokens_are_never_written(grammar: Grammar) -> None:
+    assert not grammar([])[0]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_whatever_is_written_at_random_is_well_formed(seed: int) -> None:
+    grammar, rng, tokens = Grammar(WORDS, END), np.random.default_rng(seed), list[int]()
+    while len(tokens) < 60:
+        token = int(rng.choice(np.flatnonzero(grammar(tokens))))
+        if token == END:
+            break
+        tokens.append(token)
+    else:
+        tokens = _closed(grammar, tokens)
+    text = " ".join(WORDS[token] for token in tokens)
+    assert latex.check(text) is None, text
+
+
+def _closed(grammar: Grammar, tokens: list[int]) -> list[int]:
+    """Write the shortest way to the end."""
+    closing = [WORDS.index(token) for token in ("}", r"\right)", r"\end{array}", "]", "a", "{", "c", "1", "(")]
+    for _ in range(400):
+        mask = grammar(tokens)
+        if mask[END]:
+            return tokens
+        tokens = [*tokens, next(token for token in closing if mask[token])]
+    raise AssertionError("there is no way to the end")
+
+
+def test_a_step_back_and_another_way_on_is_the_same_as_from_the_start(grammar: Grammar) -> None:
+    for text in ("a ^ { b }", "a _ { b }", "a ^ { 1 }"):
+        fresh = Grammar(WORDS, END)
+        ids = _ids(text)
+        for end in range(len(ids) + 1):
+            assert (grammar(ids[:end]) == fresh(ids[:end])).all()
+
+
+def test_the_official_labels_may_be_written() -> None:
+    folder = Path.home() / ".cache" / "unrender" / "data"
+    files = [path for path in sorted(folder.glob("im2latex-*-validate/labels.tsv")) if path.exists()]
+    if not files:
+        pytest.skip("the official labels are not at hand")
+    lines = [line for path in files for line in path.read_text().splitlines()[:1500]]
+    labels = [line.split("\t")[1].split() for line in lines]
+    vocabulary = ["<pad>", "</s>", *sorted({token for label in labels for token in label})]
+    places = {token: place for place, token in enumerate(vocabulary)}
+    grammar = Grammar(vocabulary, END)
+    sound = [label for label in labels if latex.check(" ".join(label)) is None]
+    fine = sum(
+        all(grammar([places[token] for token in label[:place]])[places[token]] for place, token in enumerate(label))
+        for label in sound
+    )
+    assert fine >= 0.99 * len(sound)
+
+
+def test_a_model_that_has_learnt_nothing_still_writes_well_formed_formulas() -> None:
+    import torch
+    from PIL import Image, ImageDraw
+
+    from unrender import tasks
+    from unrender.engines.torch_engine import TorchEngine
+    from unrender.models.formula import formula
+    from unrender.reader import Options, Reader
+    from unrender.tokens import LatexTokenizer
+    from unrender.training.runs import fresh
+
+    tokenizer = LatexTokenizer([word for word in WORDS if not word.startswith("<")])
+    config = formula(tokenizer.size)
+    picture = Image.new("L", (60, 30), 255)
+    ImageDraw.Draw(picture).rectangle([10, 8, 40, 20], 0)
+    texts = set()
+    for seed in range(3):
+        module = fresh(config, seed)
+        with torch.no_grad():
+            module.decoder.tokens.weight.mul_(3)
+        reader = Reader(config, TorchEngine(config, module.eval()), tokenizer, tasks.find("formula"))
+        for beams in (1, 3):
+            document = reader.read(picture, Options(beams=beams, max_tokens=30))
+            if document.status.kind == "complete":
+                assert latex.check(document.text) is None, document.text
+            texts.add(document.text)
+    assert len(texts) > 1
