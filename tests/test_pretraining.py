@@ -23,7 +23,6 @@ from unrender.training.pretraining import (
     PretrainBatches,
     PretrainModel,
     Tasks,
-    cut_lines,
 )
 
 CONFIG = layout_models.tiny()
@@ -273,27 +272,3 @@ def test_chance_is_what_the_shares_alone_give():
     found = chance(Tasks(covered=0.5, matching=False))
     assert found["tia"] == pytest.approx(np.log(2))
     assert chance(Tasks(covered=0.0, replaced=0.3, dropped=0.2)) == pytest.approx({"tia": np.log(2), "tim": np.log(2)})
-
-
-def test_lines_cut_out_of_a_page_are_a_page_of_their_own() -> None:
-    image = Image.new("L", (100, 200), 255)
-    image.paste(0, (0, 100, 100, 110))  # the third of four lines
-    boxes = np.array([[0, line * 250, 500, line * 250 + 50] for line in range(4)])
-    page = PlainPage(image, ("a", "b", "c", "d"), boxes, (0, 1, 2, 3))
-    seen = set()
-    for seed in range(20):
-        part = cut_lines(page, 2, np.random.default_rng(seed))
-        seen.add(part.words)
-        assert part.boxes[:, 1::2].min() >= 0
-        assert part.boxes[:, 1::2].max() <= 1000
-        picture = np.asarray(part.open_image())
-        for word, (_, top, _, bottom) in zip(part.words, part.boxes.tolist(), strict=True):
-            middle = (top + bottom) * len(picture) // 2000
-            assert (picture[middle] == 0).all() == (word == "c")
-    assert seen == {("a", "b"), ("b", "c"), ("c", "d")}
-    assert (boxes[:, 1] == np.arange(4) * 250).all()  # the page itself stays as it is
-
-
-def test_a_page_of_few_lines_is_kept_whole() -> None:
-    page = PlainPage(Image.new("L", (50, 50), 255), ("a", "b"), np.array([[0, 0, 9, 9], [20, 0, 29, 9]]), (0, 0))
-    assert cut_lines(page, 6, np.random.default_rng(0)).words == ("a", "b")

@@ -12,7 +12,6 @@ from unrender.training.page_runs import FORMS, PretrainRun, TuneRun, folder_star
 
 # Sized so that one core runs the whole ablation in half an hour; each variant sees the same batches.
 _SHORT_PRETRAINING = PretrainRun(
-    lines=0,
     made=300,
     max_tokens=128,
     recipe=PageRecipe(updates=160, rate=3e-4, fresh_rate=3.0, save_seconds=3600, log_every=8),

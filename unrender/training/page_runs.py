@@ -53,8 +53,7 @@ class PretrainRun:
     forms: bool = True  # those of FUNSD too, if they are beside the receipts
     batch: int = 4
     max_tokens: int = 128
-    lines: int = 6  # cut out of a page, as a page of their own: seven rows of visual tokens can tell so many apart
-    recipe: PageRecipe = PageRecipe(updates=1000, rate=2e-4, fresh_rate=5.0, log_every=20)  # noqa: RUF009
+    recipe: PageRecipe = PageRecipe(updates=700, rate=2e-4, fresh_rate=5.0, log_every=20)  # noqa: RUF009
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,14 +106,7 @@ def pretrain(run: PretrainRun, data: Path, folder: Path, *, resume: bool = False
     receipts = [receipt_page(receipt) for receipt in read_receipts(data, held_out=False)]
     pages = plain([*receipts, *_form_pages(run, data), *made])
     batches = PretrainBatches(
-        pages,
-        tokenizer,
-        config.image,
-        run.tasks,
-        seed=run.recipe.seed,
-        batch=run.batch,
-        max_tokens=run.max_tokens,
-        lines=run.lines,
+        pages, tokenizer, config.image, run.tasks, seed=run.recipe.seed, batch=run.batch, max_tokens=run.max_tokens
     )
     torch.manual_seed(run.recipe.seed)
     whole = PretrainModel(module, run.tasks)

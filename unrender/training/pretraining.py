@@ -29,7 +29,6 @@ COVERED, VISIBLE = 1, 0
 _HIDDEN_INK = 0  # masked and covered places are black
 _PAPER = 255
 _COORDINATES = 1000
-_BAND = 5  # thousandths of the page kept above and below lines that are cut out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,24 +64,6 @@ class PlainPage:
             return self.image
         with Image.open(self.image) as picture:
             return picture.convert("L")
-
-
-def cut_lines(page: PlainPage, count: int, rng: np.random.Generator) -> PlainPage:
-    """Make a page of its own of `count` lines that follow one another: what a small model can tell apart."""
-    numbers = list(dict.fromkeys(page.lines))
-    first = int(rng.integers(0, max(1, len(numbers) - count + 1)))
-    kept = frozenset(numbers[first : first + count])
-    words = [place for place, line in enumerate(page.lines) if line in kept]
-    if not words:
-        return page
-    boxes = page.boxes[words]
-    top, bottom = max(0, int(boxes[:, 1].min()) - _BAND), min(_COORDINATES, int(boxes[:, 3].max()) + _BAND)
-    image = page.open_image()
-    strip = image.crop((0, top * image.height // _COORDINATES, image.width, -(-bottom * image.height // _COORDINATES)))
-    boxes[:, 1::2] = np.clip((boxes[:, 1::2] - top) * _COORDINATES // max(1, bottom - top), 0, _COORDINATES)
-    return PlainPage(
-        strip, tuple(page.words[place] for place in words), boxes, tuple(page.lines[place] for place in words)
-    )
 
 
 @dataclass
@@ -180,13 +161,11 @@ class PretrainBatches:
         seed: int,
         batch: int = 4,
         max_tokens: int = 512,
-        lines: int = 0,
     ) -> None:
-        """With `lines`, examples are so many lines cut out of a page instead of the whole page."""
         if len(pages) < 2:
             raise DataError("pre-training needs at least two pages: pictures are exchanged between them")
         self._pages, self._tokenizer, self._prep, self._tasks = pages, tokenizer, prep, tasks
-        self._seed, self._batch, self._room, self._lines = seed, batch, max_tokens - 2, lines
+        self._seed, self._batch, self._room = seed, batch, max_tokens - 2
         lengths = np.array([sum(map(len, tokenizer.pieces(page.words))) for page in pages])
         self._by_length = np.argsort(lengths, kind="stable")
 
@@ -199,7 +178,7 @@ class PretrainBatches:
 
     def make_example(self, place: int, rng: np.random.Generator) -> Example:
         """Draw a window of a page and apply the tasks to it."""
-        page, tasks = self._page(place, rng), self._tasks
+        page, tasks = self._pages[place], self._tasks
         pieces = self._tokenizer.pieces(page.words)
         start, stop = random_window([len(piece) for piece in pieces], self._room, rng)
         lines = np.array(page.lines[start:stop])
@@ -211,12 +190,8 @@ class PretrainBatches:
         if tasks.matching:
             other = int(rng.integers(0, len(self._pages) - 1))
             other += other >= place
-            example.exchange_image(tasks, self._page(other, rng).open_image(), rng)
+            example.exchange_image(tasks, self._pages[other].open_image(), rng)
         return example
-
-    def _page(self, place: int, rng: np.random.Generator) -> PlainPage:
-        page = self._pages[place]
-        return cut_lines(page, self._lines, rng) if self._lines else page
 
     def assemble(self, examples: Sequence[Example]) -> PretrainBatch:
         """Frame, pad and stack."""
