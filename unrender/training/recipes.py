@@ -106,8 +106,8 @@ FORMULA = FormulaRecipe(
         Stage(samples=40_000, max_tokens=10, batch=16, mix=_PRINTED),
         Stage(samples=70_000, max_tokens=20, batch=16, mix=_SOME_HAND),
         Stage(samples=110_000, max_tokens=40, batch=24, mix=_ALL),
-        Stage(samples=600_000, max_tokens=150, batch=32, mix=_ALL),
-        Stage(samples=700_000, max_tokens=150, batch=32, mix=_OFFICIAL, learning_rate=0.2),
+        Stage(samples=600_000, max_tokens=150, batch=12, mix=_ALL, learning_rate=0.6),
+        Stage(samples=700_000, max_tokens=150, batch=24, mix=_OFFICIAL, learning_rate=0.2),
     ),
     recipe=Recipe(
         schedule=Schedule(peak=1e-3, warm_up=100),
