@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from unrender.places import Grid
 from unrender.training.data import Cache, CacheWriter, Sample
 from unrender.training.loop import off_target
 from unrender.training.pointing import NOWHERE, Boxes, annotate, locate, mark
@@ -81,8 +82,9 @@ def test_a_prepared_set_is_annotated(tmp_path: Path) -> None:
 
 def test_looking_at_the_box_costs_nothing_and_looking_away_costs() -> None:
     boxes = torch.tensor([[[8.0, 0.0, 15.0, 7.0], [float("nan")] * 4]])
+    grid = Grid(rows=2, columns=4, cell_height=8, cell_width=8)
     there, away = torch.zeros(1, 2, 8), torch.zeros(1, 2, 8)
     there[..., 1] = 1
     away[..., 6] = 1
-    assert float(off_target(there, boxes, 16, 32)) == 0
-    assert float(off_target(away, boxes, 16, 32)) > 1
+    assert float(off_target(there, boxes, grid)) == 0
+    assert float(off_target(away, boxes, grid)) > 1

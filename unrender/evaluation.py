@@ -131,7 +131,7 @@ def calibrate(
 ) -> Calibrated:
     """Fit a reader's confidence of being right in every token on a dataset; the reader itself stays as it is."""
     if not isinstance(reader.config, ModelConfig):
-        raise ConfigError(f"{reader.name} labels words; its confidences are fitted when it is trained.")
+        raise ConfigError(f"{reader.name} labels words; only confidences of texts are calibrated here.")
     raw = copy.copy(reader)
     raw.config = replace(reader.config, calibration=AS_IT_IS)
     cases = evaluate(raw, dataset, beams=beams, progress=progress).cases

@@ -26,6 +26,7 @@ class VisionText(nn.Module):
                 f"{config.name}: the encoder gives vectors of width {config.encoder.out_width}, "
                 f"the decoder expects {config.decoder.memory_width}"
             )
+        self.config = config
         self.encoder = _encoder(config.encoder)
         self.decoder = Decoder(config.decoder)
 

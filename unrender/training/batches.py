@@ -151,7 +151,7 @@ class BatchStream:
                 batch = assemble(samples[part::parts] or samples[:1], self._framing, self._padding())
                 yield replace(batch, name=f"{members[0][0]} {members[0][1]}", whole=len(members))
 
-    def _sample(self, name: str, index: int, place: list[int]) -> "Framed":
+    def _sample(self, name: str, index: int, place: list[int]) -> Framed:
         """Augment and frame one picture and its label; the same place gives the same result."""
         framing, rng = self._framing, np.random.default_rng([self._seed, *place])
         boxes = self._caches[name].boxes(index).astype(np.float32)

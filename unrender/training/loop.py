@@ -19,6 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from unrender.errors import DataError
 from unrender.layers.seq2seq import VisionText
+from unrender.places import Grid, grid_of
 from unrender.training import distributed
 from unrender.training.arithmetic import fast_arithmetic
 from unrender.training.batches import IGNORED, Batch
@@ -101,33 +102,26 @@ class Objective(nn.Module):
         scores = self.module.decoder.score(hidden[wanted])
         loss = cross_entropy(scores, targets[wanted], label_smoothing=self.smoothing, reduction="sum")
         if boxes is not None and watched:
-            loss = loss + self.pointing * off_target(watched[0].mean(1), boxes, pixels.shape[2], pixels.shape[3])
+            grid = grid_of(self.module.config.encoder, pixels.shape[2], pixels.shape[3])
+            loss = loss + self.pointing * off_target(watched[0].mean(1), boxes, grid)
         return loss
 
 
-def off_target(attention: Tensor, boxes: Tensor, height: int, width: int) -> Tensor:
+def off_target(attention: Tensor, boxes: Tensor, grid: Grid) -> Tensor:
     """Sum, over the tokens whose box is known, -log of the attention (B, T, N) that falls on its box.
 
-    The memory is a grid over the picture; a cell counts when it touches the box.
+    A cell of the grid counts when it touches the box.
     """
     placed = ~boxes[..., 0].isnan()
-    rows, columns = _grid(attention.shape[-1], height, width)
     left, top, right, bottom = boxes[placed].unbind(-1)
-    touched = (
-        _touched(top, bottom, rows, height / rows)[:, :, None]
-        & _touched(left, right, columns, width / columns)[:, None]
-    )
-    share = (attention[placed] * touched.flatten(1)).sum(-1)
+    down = _touched(top, bottom, grid.rows, grid.cell_height)
+    across = _touched(left, right, grid.columns, grid.cell_width)
+    cells = (down[:, :, None] & across[:, None]).flatten(1)
+    share = (attention[placed][:, grid.special :] * cells).sum(-1)
     return -share.clamp(min=_SMALLEST_SHARE).log().sum()
 
 
-def _grid(cells: int, height: int, width: int) -> tuple[int, int]:
-    """Return how many rows and columns a memory of so many square cells has."""
-    side = round(math.sqrt(height * width / cells))
-    return height // side, width // side
-
-
-def _touched(first: Tensor, last: Tensor, cells: int, side: float) -> Tensor:
+def _touched(first: Tensor, last: Tensor, cells: int, side: int) -> Tensor:
     """Return (tokens, cells): True where a cell overlaps first..last."""
     starts = torch.arange(cells) * side
     return (starts < last[:, None].clamp(min=1)) & (starts + side > first[:, None])
