@@ -41,4 +41,5 @@ $(BIN)/python:
 
 .venv/testing: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[dev]'
+	$(PIP) --force-reinstall --no-deps opencv-python-headless # over rapidocr's build, which needs a display's libraries
 	@touch $@ .venv/reading

@@ -48,6 +48,7 @@ ARROWS: dict[str, frozenset[str]] = {
         "listing": "checkpoints models",
         "datasets": "documents formats latex words",
         "field_evaluation": "datasets documents metrics page_work receipts",
+        "field_calibration": "calibration datasets field_evaluation metrics page_work receipts",
         "evaluation": "calibration datasets documents latex metrics models reader",
         "charts": "",
         "report": "charts evaluation images metrics",

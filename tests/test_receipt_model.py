@@ -103,7 +103,6 @@ def test_the_command_line_reads_a_receipt_without_torch(tmp_path):
 
 @pytest.mark.slow
 def test_a_receipt_is_read_from_its_pixels_upright_and_on_its_side(work):
-    pytest.importorskip("rapidocr")
     from unrender.page_work import Sheet
 
     made = make("receipt", 1)

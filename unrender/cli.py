@@ -19,6 +19,7 @@ from unrender import __version__
 from unrender.errors import ConfigError, MissingExtraError, UnrenderError
 
 if TYPE_CHECKING:
+    from unrender.checkpoints import LoadedPages
     from unrender.delivery import Delivery
     from unrender.documents import Document
     from unrender.reader import Input
@@ -226,6 +227,8 @@ def calibrate(
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many, drawn at random without replacement.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of that draw.")] = 0,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
+    words: Annotated[str, typer.Option(help="Receipts only: given, ocr, or both, one after the other.")] = "both",
+    held_out: Annotated[bool, typer.Option(help="Receipts only: the fifth that is never trained on.")] = False,
 ) -> None:
     """Make a model's confidences true: fit them on pictures with known truth and store the fit in its config.json.
 
@@ -236,18 +239,20 @@ def calibrate(
     from unrender import evaluation
     from unrender.checkpoints import load
     from unrender.datasets import open_dataset
+    from unrender.datasets.sroie import is_sroie
     from unrender.models.config import to_json
     from unrender.reader import Reader
 
+    if is_sroie(folder):
+        _calibrate_receipts(model, folder, words, limit, held_out=held_out)
+        return
     loaded = load(model)
     dataset = open_dataset(folder)
     if limit is not None:
         dataset = dataset.sample(limit, np.random.default_rng(seed))
     found = evaluation.calibrate(Reader.open(model), dataset, beams=beam, progress=_progress)
     (loaded.folder / "config.json").write_text(to_json(replace(loaded.config, calibration=found.line)))
-    typer.echo(
-        f"expected calibration error {found.before:.4f} before, {found.after:.4f} after, on {found.n:,} pictures"
-    )
+    _say_calibrated(found.before, found.after, found.n)
 
 
 @app.command()
@@ -323,27 +328,55 @@ def serve(
     _find("unrender.server", "serve", extra="serve")(host=host, port=port, model=model, token=token)
 
 
+def _receipt_model(model: str) -> "LoadedPages":
+    from unrender import checkpoints
+
+    loaded = checkpoints.find_pages(model)
+    if loaded is None:
+        raise ConfigError(f"{model} does not label words, so it is not measured on receipts with their words.")
+    return loaded
+
+
+def _calibrate_receipts(model: str, folder: Path, words: str, limit: int | None, *, held_out: bool) -> None:
+    """Fit the confidences of a reader's fields on receipts."""
+    from unrender.datasets.sroie import read_receipts
+    from unrender.field_calibration import calibrate_fields
+    from unrender.field_evaluation import find_words
+    from unrender.models.layoutlmv2 import to_json
+    from unrender.page_work import PageWork
+
+    loaded = _receipt_model(model)
+    kinds = [find_words(kind) for kind in (("given", "ocr") if words == "both" else (words,))]
+    receipts = list(read_receipts(folder, True if held_out else None))[:limit]
+    found = calibrate_fields(
+        PageWork.open(loaded), receipts, words=kinds, progress=lambda cases: _progress(cases, len(receipts))
+    )
+    lines = (found.calibration.slopes, found.calibration.offsets)
+    (loaded.folder / "config.json").write_text(to_json(replace(loaded.config, calibration=lines)))
+    _say_calibrated(found.before, found.after, found.n)
+
+
+def _say_calibrated(before: float, after: float, count: int) -> None:
+    typer.echo(f"expected calibration error {before:.4f} before, {after:.4f} after, on {count:,} pictures")
+
+
 def _evaluate_receipts(
     model: str, folder: Path, words: str, limit: int | None, engine: str | None, *, held_out: bool, as_json: bool
 ) -> None:
     """Measure the fields that a reader finds on receipts."""
     import numpy as np
 
-    from unrender import checkpoints
     from unrender.datasets.sroie import read_receipts
-    from unrender.field_evaluation import describe_fields, evaluate_fields
+    from unrender.field_evaluation import describe_fields, evaluate_fields, find_words
     from unrender.page_work import PageWork
 
-    loaded = checkpoints.find_pages(model)
-    if loaded is None:
-        raise ConfigError(f"{model} does not label words, so it is not measured on receipts with their words.")
-    if words not in ("given", "ocr"):
-        raise ConfigError(f"The words are given or found by ocr, not {words}.")
+    loaded = _receipt_model(model)
+    kind = find_words(words)
     receipts = list(read_receipts(folder, True if held_out else None))[:limit]
     result = evaluate_fields(
         PageWork.open(loaded, engine),
         receipts,
-        words="ocr" if words == "ocr" else "given",
+        words=kind,
         progress=lambda cases: _progress(cases, len(receipts)),
     )
     typer.echo(json.dumps(result.summary()) if as_json else describe_fields(result, np.random.default_rng(0)))

@@ -21,6 +21,7 @@ from unrender.page_work import PageWork, Sheet
 from unrender.receipts import FIELDS, LABELS
 
 Words = Literal["given", "ocr"]
+Progress = Callable[[Iterable["ReceiptCase"]], Iterable["ReceiptCase"]]
 _DIGITS = 4
 
 
@@ -55,7 +56,7 @@ class FieldEvaluation:
 
     def calibration(self) -> Measure:
         """How far confidences are from shares of right fields, on average."""
-        pairs = [(case.confidence[name], _right(case, name)) for case in self.cases for name in case.found]
+        pairs = [(case.confidence[name], is_right(case, name)) for case in self.cases for name in case.found]
         return calibration_error([sure for sure, _ in pairs], [right for _, right in pairs])
 
     def summary(self) -> dict[str, float | int | str]:
@@ -75,7 +76,7 @@ class FieldEvaluation:
     def _rows(self, names: Sequence[str], spaces: bool) -> list[tuple[int, int, int]]:
         return [
             (
-                sum(_right(case, name, spaces) for name in names),
+                sum(is_right(case, name, spaces) for name in names),
                 sum(bool(case.found.get(name)) for name in names),
                 sum(bool(case.truth.get(name)) for name in names),
             )
@@ -88,7 +89,7 @@ def evaluate_fields(
     receipts: Iterable[Receipt],
     *,
     words: Words = "given",
-    progress: Callable[[Iterable[ReceiptCase]], Iterable[ReceiptCase]] = lambda cases: cases,
+    progress: Progress = lambda cases: cases,
 ) -> FieldEvaluation:
     """Read every receipt, with the words that come with the set or with those OCR finds in the picture."""
     if work.config.labels != LABELS:
@@ -97,6 +98,14 @@ def evaluate_fields(
     cases = tuple(progress(_read(work, receipt, words) for receipt in receipts))
     seconds = (time.perf_counter() - began) / max(1, len(cases))
     return FieldEvaluation(model=work.config.name, words=words, cases=cases, seconds_per_image=seconds)
+
+
+def find_words(name: str) -> Words:
+    """Return where words come from, by name."""
+    known: dict[str, Words] = {"given": "given", "ocr": "ocr"}
+    if name in known:
+        return known[name]
+    raise ConfigError(f"The words are given or found by ocr, not {name}.")
 
 
 def describe_fields(evaluation: FieldEvaluation, rng: np.random.Generator) -> str:
@@ -129,7 +138,8 @@ def _read(work: PageWork, receipt: Receipt, words: Words) -> ReceiptCase:
     )
 
 
-def _right(case: ReceiptCase, name: str, spaces: bool = True) -> bool:
+def is_right(case: ReceiptCase, name: str, spaces: bool = True) -> bool:
+    """Say whether a field was read right; one that the receipt does not have never is."""
     truth, found = (_fold(values.get(name, ""), spaces) for values in (case.truth, case.found))
     return bool(truth) and truth == found
 

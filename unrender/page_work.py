@@ -51,7 +51,6 @@ class PageWork:
         self._tokenizer = tokenizer
         self._find_words = find_words
         self._lexicon = lexicon
-        self._calibration = Calibration(*config.calibration) if config.calibration else Calibration()
 
     @classmethod
     def open(cls, loaded: LoadedPages, engine: str | None = None) -> "PageWork":
@@ -109,7 +108,8 @@ class PageWork:
         )
 
     def _field(self, page: WordPage, found: Found) -> Block:
-        sure = self._calibration.confidence(found)
+        calibration = Calibration(*self.config.calibration) if self.config.calibration else Calibration()
+        sure = calibration.confidence(found.name, found.score)
         words = [page.words[place] for place in found.words]
         box = page.in_picture(box_of(page.words, found.words))
         tokens = tuple(Token(word.text, sure, box=page.in_picture(word.box)) for word in words)

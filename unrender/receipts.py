@@ -66,9 +66,9 @@ class Calibration:
     slopes: tuple[float, ...] = (1.0,) * len(FIELDS)
     offsets: tuple[float, ...] = (0.0,) * len(FIELDS)
 
-    def confidence(self, found: Found) -> float:
-        place = FIELDS.index(found.name)
-        log_odds = _log_odds(found.score) * self.slopes[place] + self.offsets[place]
+    def confidence(self, name: str, score: float) -> float:
+        place = FIELDS.index(name)
+        log_odds = log_odds_of(score) * self.slopes[place] + self.offsets[place]
         return 1 / (1 + math.exp(-max(-_SUREST, min(_SUREST, log_odds))))
 
 
@@ -223,6 +223,7 @@ def _mean_score(share: NDArray[np.float64], places: Sequence[int]) -> float:
     return float(np.exp(np.log(share[list(places)]).mean()))
 
 
-def _log_odds(score: float) -> float:
+def log_odds_of(score: float) -> float:
+    """Return log(p / (1 - p)), kept finite."""
     kept = min(1 - _LEAST, max(_LEAST, score))
     return math.log(kept / (1 - kept))

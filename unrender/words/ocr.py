@@ -47,6 +47,11 @@ class RapidReader:
                 "finding the words in a picture needs RapidOCR: pip install 'unrender[ocr]'; "
                 "or give the words with --words FILE (JSON, hOCR or ALTO)"
             ) from error
+        except ImportError as error:  # on a server, OpenCV may lack a library
+            raise MissingExtraError(
+                f"RapidOCR is installed but does not load ({error}); pip install --force-reinstall --no-deps "
+                "opencv-python-headless mends it where there is no display"
+            ) from error
         self._library = RapidOCR(
             params={
                 "Global.log_level": "critical",
