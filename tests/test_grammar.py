@@ -108,6 +108,29 @@ def _closed(grammar: Grammar, tokens: list[int]) -> list[int]:
     raise AssertionError("there is no way to the end")
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(20, 60))
+def test_whatever_is_open_is_closed_before_the_room_runs_out(seed: int, room: int) -> None:
+    grammar, rng, tokens = Grammar(WORDS, END, room), np.random.default_rng(seed), list[int]()
+    while not tokens or tokens[-1] != END:
+        allowed = grammar(tokens).copy()
+        allowed[END] &= allowed.sum() == 1  # never of its own accord
+        tokens.append(int(rng.choice(np.flatnonzero(allowed))))
+    assert len(tokens) <= room
+    text = " ".join(WORDS[token] for token in tokens[:-1])
+    assert latex.check(text) is None, text
+
+
+def test_a_phrase_is_not_repeated_for_ever(grammar: Grammar) -> None:
+    assert grammar(_ids("a " * 11))[WORDS.index("a")]
+    assert not grammar(_ids("b " + "a " * 12))[WORDS.index("a")]
+    assert grammar(_ids("b " + "a " * 12))[WORDS.index("b")]
+    phrase = "a + b _ { 1 } "
+    assert grammar(_ids(phrase * 2))[WORDS.index("a")]
+    assert not grammar(_ids(phrase * 3))[WORDS.index("a")]
+    assert grammar(_ids(phrase * 3))[END]
+
+
 def test_a_step_back_and_another_way_on_is_the_same_as_from_the_start(grammar: Grammar) -> None:
     for text in ("a ^ { b }", "a _ { b }", "a ^ { 1 }"):
         fresh = Grammar(WORDS, END)

@@ -447,7 +447,7 @@ def _page(number: int, image: Image.Image, status: Status, blocks: tuple[Block, 
 def _constraint(config: ModelConfig | PageModelConfig, tokenizer: Tokenizer) -> Constraint | None:
     """Return what keeps a model to its grammar, where it has one."""
     if isinstance(config, ModelConfig) and config.generation.well_formed and isinstance(tokenizer, LatexTokenizer):
-        return Grammar(tokenizer.tokens, config.generation.end)
+        return Grammar(tokenizer.tokens, config.generation.end, config.generation.max_tokens)
     return None
 
 

@@ -1,7 +1,8 @@
 """What may follow a piece of a formula, token by token, so that a decoder writes nothing but well-formed LaTeX.
 
 It is a little stricter than the parser: scripts and accents take braces, columns are l, c, r and |, lengths stand in
-braces. States are immutable and remembered by what was written, so a step costs the same however long the formula is.
+braces. It also ends what a decoder would not end by itself: a phrase is not written over and over, and when the room
+runs out, what is open is closed. States are immutable and remembered by what was written, so a step costs the same however long the formula is.
 """
 
 from collections.abc import Sequence
@@ -31,6 +32,9 @@ _ARRAY = "\\begin{array}", "\\end{array}"
 _COLUMNS = frozenset("lcr|")
 _MOST_FRAMES = 24
 _REMEMBERED = 4096
+_MOST_REPEATS = (12, 6, 4, 3)  # of phrases of 1, 2, 3 and more tokens: all but one label in 500 keep to each
+_LONGEST_PHRASE = 24
+_SPARE = 7  # tokens: the end, and more than any one token can open
 _CLOSED_BY = {"group": "}", "columns": "}", "length": "}", "option": "]", "array": _ARRAY[1]}
 
 
@@ -52,17 +56,29 @@ class _State:
 
 
 class Grammar:
-    """The constraint over one vocabulary; `end` is the id of the token that ends a formula."""
+    """The constraint over one vocabulary; `end` is the id of the token that ends a formula.
 
-    def __init__(self, vocabulary: Sequence[str], end: int) -> None:
+    A formula has at most `max_tokens`, its end included, if that is given.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], end: int, max_tokens: int | None = None) -> None:
         self._vocabulary = list(vocabulary)
         self._end = end
+        self._max_tokens = max_tokens
         self._states: dict[tuple[int, ...], tuple[_State, Mask]] = {}
         self._masks: dict[_State, Mask] = {}
 
     def __call__(self, tokens: Sequence[int]) -> Mask:
         """Return which tokens (V,) may follow `tokens`."""
-        return self._reach(tuple(tokens))[1]
+        state, mask = self._reach(tuple(tokens))
+        if self._max_tokens is not None and len(tokens) + _way_out(state) + _SPARE >= self._max_tokens:
+            return self._closing(state, mask)
+        looping = _next_in_loop(tokens)
+        if looping is None or not mask[looping] or mask.sum() == 1:
+            return mask
+        other = mask.copy()
+        other[looping] = False
+        return other
 
     def _reach(self, tokens: tuple[int, ...]) -> tuple[_State, Mask]:
         known = self._states.get(tokens)
@@ -74,6 +90,14 @@ class Grammar:
             self._states[tokens] = known
         return known
 
+    def _closing(self, state: _State, mask: Mask) -> Mask:
+        """Keep to what brings the end nearer."""
+        way, nearer = _way_out(state), np.zeros_like(mask)
+        for place in np.flatnonzero(mask):
+            if place == self._end or _way_out(_after(state, self._vocabulary[place])) < way:
+                nearer[place] = True
+        return nearer
+
     def _mask(self, state: _State) -> Mask:
         mask = self._masks.get(state)
         if mask is None:
@@ -83,6 +107,34 @@ class Grammar:
                 self._masks.clear()
             self._masks[state] = mask
         return mask
+
+
+def _next_in_loop(tokens: Sequence[int]) -> int | None:
+    """Return the token that would begin a phrase once more that has been repeated enough, or None."""
+    for length in range(1, _LONGEST_PHRASE + 1):
+        repeats = _MOST_REPEATS[min(length, len(_MOST_REPEATS)) - 1]
+        tail = tokens[-length * repeats :]
+        if len(tail) == length * repeats and all(token == tail[place % length] for place, token in enumerate(tail)):
+            return tail[0]
+    return None
+
+
+def _way_out(state: _State) -> int:
+    """Return how many tokens close everything that is open."""
+    tokens = 0
+    if state.last:
+        tokens = 1 if state.last in SIZED else 4 if state.last == _ARRAY[0] else 3
+    pending = bool(state.last)  # what is being written is itself an argument that something waits for
+    for frame in reversed(state.frames):
+        tokens += 2 * (sum(count for _, count in frame.needs) - (pending and bool(frame.needs)))
+        if frame.kind == "columns":
+            tokens += 2 if frame.filled else 3
+        elif frame.kind == "length":
+            tokens += 1 if frame.filled else 2
+        elif frame.kind != "top":
+            tokens += 1
+        pending = frame.kind != "option"
+    return tokens
 
 
 def _allowed(state: _State, token: str) -> bool:
