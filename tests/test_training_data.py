@@ -119,6 +119,17 @@ def test_a_stage_mixes_by_share_and_keeps_to_its_length(stream):
     assert max(stream._size(*member)[2] for member in members) == 8
 
 
+def test_the_rate_of_a_stage_may_fade(tmp_path):
+    write_cache(tmp_path, VOCABULARY, make_samples(5))
+    whole = (("set", 1.0),)
+    stages = (
+        Stage(samples=100, max_tokens=9, mix=whole),
+        Stage(samples=300, max_tokens=9, mix=whole, learning_rate=0.8, fade=0.2),
+    )
+    stream = BatchStream({"set": Cache(tmp_path)}, stages, FRAMING, PLAIN, seed=0)
+    assert [stream.rate(seen) for seen in (0, 99, 100, 200, 300, 400)] == pytest.approx([1, 1, 0.8, 0.5, 0.2, 0.2])
+
+
 def test_paper_is_zero_and_ink_is_not(tmp_path, picture):
     write_cache(tmp_path, VOCABULARY, [Sample(picture, (4, 5))])
     stages = (Stage(samples=10, max_tokens=9, mix=(("set", 1.0),), batch=2),)

@@ -40,13 +40,14 @@ class Decoder(nn.Module):
     ) -> Tensor:
         """Return what `score` turns into scores (B, T, C); a loss may pick rows first and skip padding.
 
-        To `watched` the last layer's cross-attention weights (B, H, T, N) are added.
+        To `watched` the cross-attention weights (B, H, T, N) of each layer but the first are added.
         """
         positions = torch.arange(tokens.shape[1], device=tokens.device)
         mask = None if memory_mask is None else memory_mask[:, None, None, :]
         hidden = self.embed(tokens, positions)
-        for number, layer in enumerate(self.layers, start=1):
-            hidden = layer(hidden, memory, mask, watched if number == len(self.layers) else None)
+        unwatched = 1 if len(self.layers) > 1 else 0
+        for number, layer in enumerate(self.layers):
+            hidden = layer(hidden, memory, mask, watched if number >= unwatched else None)
         outputs: Tensor = self.final_norm(hidden)
         return outputs
 

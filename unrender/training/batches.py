@@ -32,6 +32,7 @@ class Stage:
     batch: int = 32
     cost: int = 600_000  # picture pixels plus 64 for each token, summed over a batch, padding included
     learning_rate: float = 1.0  # times the recipe's
+    fade: float | None = None  # that factor falls evenly to this one by the end of the stage
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,12 @@ class BatchStream:
         return sum(len(cache) for cache in self._caches.values())
 
     def rate(self, seen: int) -> float:
-        return self.stage(seen).learning_rate
+        stage = self.stage(seen)
+        if stage.fade is None:
+            return stage.learning_rate
+        began = max((other.samples for other in self._stages if other.samples < stage.samples), default=0)
+        share = min(1.0, (seen - began) / max(1, stage.samples - began))
+        return stage.learning_rate + share * (stage.fade - stage.learning_rate)
 
     def block(self, number: int, seen: int) -> list[list[tuple[str, int]]]:
         """Draw the samples of one block and sort them into batches of like size."""

@@ -86,7 +86,11 @@ class Stream(Protocol):
 
 
 class Objective(nn.Module):
-    """Cross-entropy of the next token, summed over a batch, and how far the last layer looks past it."""
+    """Cross-entropy of the next token, summed over a batch, and how far the layers look past it.
+
+    What the last layer sees no later token can know; half of the heads of the layers before it look at the token too,
+    so that those after it learn where the reading has come to.
+    """
 
     def __init__(self, module: VisionText, smoothing: float, pointing: float = 0.0) -> None:
         super().__init__()
@@ -103,7 +107,9 @@ class Objective(nn.Module):
         loss = cross_entropy(scores, targets[wanted], label_smoothing=self.smoothing, reduction="sum")
         if boxes is not None and watched:
             grid = grid_of(self.module.config.encoder, pixels.shape[2], pixels.shape[3])
-            loss = loss + self.pointing * off_target(watched[0].mean(1), boxes, grid)
+            for weights in watched[:-1]:
+                loss = loss + self.pointing * off_target(weights[:, : weights.shape[1] // 2].mean(1), boxes, grid)
+            loss = loss + self.pointing * off_target(watched[-1].mean(1), boxes, grid)
         return loss
 
 
@@ -217,7 +223,7 @@ class Trainer:
     def _update(self) -> None:
         progress = self.progress
         epoch = progress.seen / max(1, self.stream.epoch_samples)
-        rate = self.recipe.schedule(progress.update, epoch) * self.stream.rate(progress.block_seen)
+        rate = self.recipe.schedule(progress.update, epoch) * self.stream.rate(progress.seen)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         nn.utils.clip_grad_norm_(self.module.parameters(), self.recipe.clip)
