@@ -2,7 +2,8 @@
 
 It is a little stricter than the parser: scripts and accents take braces, columns are l, c, r and |, lengths stand in
 braces. It also ends what a decoder would not end by itself: a phrase is not written over and over, and when the room
-runs out, what is open is closed. States are immutable and remembered by what was written, so a step costs the same however long the formula is.
+runs out, what is open is closed. States are immutable and remembered by what was written, so a step costs the same
+however long the formula is.
 """
 
 from collections.abc import Sequence
