@@ -1,8 +1,10 @@
 """The Reader: from sources to Documents, whatever becomes of single pages."""
 
 import io
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -38,14 +40,16 @@ TOKENIZER = LatexTokenizer([f"n{number}" for number in range(4, 14)] + ["<s_cord
 class ScriptedEngine:
     """Reads the number of ink columns of each image, as the token that many places after 4, then the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, margins: Mapping[int, float] = MappingProxyType({})) -> None:
         self.batches: list[tuple[tuple[int, ...], list[list[int]] | None]] = []
         self.prompts: list[list[int]] = []
+        self.margins = margins  # how sure it is of so many columns; of others very
 
     def start(self, pixels, sizes=None):
         self.batches.append((pixels.shape, None if sizes is None else sizes.tolist()))
         columns = (pixels[:, 0] < 0).any(axis=1).sum(axis=1)
-        run = ScriptedRun(*([4 + int(count) % 10, END] for count in columns))
+        margin = self.margins.get(int(columns[0]), 10.0)
+        run = ScriptedRun(*([4 + int(count) % 10, END] for count in columns), margin=margin)
         return _RecordingRun(run, self.prompts)
 
 
@@ -225,6 +229,33 @@ def test_a_long_prompt_leaves_less_room(engine):
     config = replace(CONFIG, generation=replace(CONFIG.generation, start=(1,) * 11, max_tokens=50))
     document = Reader(config, engine, TOKENIZER, tasks.find("formula")).read(bar(13))
     assert document.status.kind == "limit"
+
+
+LOOKS = replace(CONFIG, generation=replace(CONFIG.generation, second_looks=(2.0, 3.0), sure=0.95))
+
+
+def test_a_picture_that_leaves_doubts_is_looked_at_again():
+    engine = ScriptedEngine({10: 0.1, 20: 1.0, 30: 2.0})
+    document = Reader(LOOKS, engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5))
+    assert [shape[3] for (shape, _) in engine.batches] == [16, 28, 44]
+    [token] = document.blocks[0].tokens
+    others = [-number for number in range(16) if number != 4]
+    assert token.probability == pytest.approx(np.exp(2.0) / np.exp([2.0, *others]).sum())
+
+
+def test_the_first_look_that_is_sure_is_the_last():
+    engine = ScriptedEngine({10: 0.1})
+    Reader(LOOKS, engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5))
+    assert len(engine.batches) == 2
+    engine = ScriptedEngine()
+    Reader(LOOKS, engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5))
+    assert len(engine.batches) == 1
+
+
+def test_the_surest_look_is_taken_wherever_it_was():
+    engine = ScriptedEngine({10: 2.0, 20: 0.1, 30: 1.0})
+    alone = Reader(CONFIG, ScriptedEngine({10: 2.0}), TOKENIZER, tasks.find("formula")).read(bar(10, 5))
+    assert Reader(LOOKS, engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5)) == alone
 
 
 def test_a_model_folder_reads_by_name_alone(tiny_folder: Path):

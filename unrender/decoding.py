@@ -4,6 +4,7 @@ NumPy only, so one loop serves every engine. Shapes: B sequences, T new tokens, 
 Rows never influence one another: a batch gives each row the tokens that a batch of one gives.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
@@ -72,6 +73,13 @@ class Decoded:
     attention: tuple[NDArray[np.float32], ...] = field(default=(), compare=False, repr=False)  # (N,) for each token
     score: float = field(default=0.0, compare=False)  # log-probability of the whole; beam: over length ** penalty
     runners_up: tuple["Decoded", ...] = field(default=(), compare=False)  # beam: the other finished ones, best first
+
+    @property
+    def sureness(self) -> float:
+        """The geometric mean of the tokens' probabilities, the end's included; 0 if it did not come."""
+        if not self.complete:
+            return 0.0
+        return math.exp((sum(self.log_probabilities) + self.end_log_probability) / (len(self.log_probabilities) + 1))
 
     @property
     def status(self) -> Status:

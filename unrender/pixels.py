@@ -141,7 +141,7 @@ def _free(image: Image.Image, prep: ImagePrep) -> tuple[Image.Image, Placement]:
         image = _crop_with_margin(image, (left, top, right, bottom), prep)
         left, top = left - prep.margin, top - prep.margin
     wanted = prep.line_height / image.height if prep.line_height else _symbol_scale(image, prep)
-    scale = min(wanted, prep.height / image.height, prep.width / image.width)
+    scale = min(wanted * prep.zoom, prep.height / image.height, prep.width / image.width)
     width, height = max(1, int(image.width * scale + 0.5)), max(1, int(image.height * scale + 0.5))
     placement = Placement(left, top, scale_x=width / image.width, scale_y=height / image.height)
     if image.size != (width, height):

@@ -259,9 +259,21 @@ class Reader:
             self._settle(job, placement, grid, decoded, options)
 
     def _settle(self, job: "_Job", placement: Placement, grid: Grid, decoded: Decoded, options: Options) -> None:
-        """Put a page that was read where it belongs."""
+        """Put a page that was read where it belongs, after other looks at it if the first one left doubts."""
+        settings, looks = self._system.generation, [(decoded, grid, placement)]
+        for zoom in settings.second_looks:
+            if looks[-1][0].sureness >= settings.sure:
+                break
+            looks.append(self._look_again(job.image, zoom, options))
+        decoded, grid, placement = max(looks, key=lambda look: look[0].sureness)
         blocks = self._blocks(decoded, grid, placement, options)
         job.pending.pages[job.slot] = _page(job.number, job.image, _status(decoded), blocks)
+
+    def _look_again(self, image: Image.Image, zoom: float, options: Options) -> tuple[Decoded, Grid, Placement]:
+        """Read a picture at another size."""
+        pixels, placement = place(image, replace(self._system.image, zoom=zoom))
+        [decoded] = self._decode(pixels[None], None, self._prompt(options), options, None)
+        return decoded, grid_of(self._system.encoder, *pixels.shape[1:]), placement
 
     def _decode(
         self,

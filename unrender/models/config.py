@@ -42,6 +42,7 @@ class ImagePrep:
     line_height: int = 0  # `free` only: scale to this height first; 0 keeps the size
     symbols: tuple[float, float, float] = (0.0, 0.0, 0.0)  # `free` only: symbols lower or higher than the outer two
     # heights in pixels are scaled to the middle one; zeros keep the size
+    zoom: float = 1.0  # `free` only: and then everything by this
     margin: int = 0  # `free` only: pixels left around the ink by crop_margin
     thumbnail: Thumbnail = "bicubic"  # `canvas` only: how an image that overflows the canvas is shrunk
     dpi: int = 96  # PDF pages are rendered at this resolution
@@ -181,6 +182,8 @@ class Generation:
     forbidden: tuple[int, ...] = ()
     repetition_guard: bool = False
     well_formed: bool = False  # vocabularies of LaTeX tokens only: write nothing that is not well-formed
+    second_looks: tuple[float, ...] = ()  # zooms at which an unsure reading is done again; the surest is taken
+    sure: float = 1.0  # mean probability of a token (geometric) that makes a second look needless
 
 
 @dataclass(frozen=True, kw_only=True)

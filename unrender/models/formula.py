@@ -55,8 +55,18 @@ def formula(vocabulary: int) -> ModelConfig:
             positions="sinusoidal",
             activation="relu",
             embedding_norm=False,
+            dropout=0.0,  # hardly any sample is seen twice
             memory_width=256,
         ),
-        generation=Generation(start=(1,), end=2, pad=0, max_tokens=_MAX_TOKENS, beams=4, well_formed=True),
+        generation=Generation(
+            start=(1,),
+            end=2,
+            pad=0,
+            max_tokens=_MAX_TOKENS,
+            beams=4,
+            well_formed=True,
+            second_looks=(0.8, 1.15),
+            sure=0.9,
+        ),
         vocabulary="latex",
     )
