@@ -92,7 +92,8 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
     _make_crohme(folder, source / "crohme-train", tokenizer)
     for set_name, formulas, glyphs in plans:
         _make_set(folder / set_name, formulas, glyphs, tokenizer)
-    for set_name in (*(name for name, _, _ in plans), *(f"{kind}-unified" for kind in _OFFICIAL)):
+    official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
+    for set_name in (*(name for name, _, _ in plans), *official_sets):
         _place(folder / set_name)
     return folder
 

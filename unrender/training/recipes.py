@@ -82,32 +82,33 @@ SYSTEMS = {
 _PRINTED = (("short", 1.0),)
 _SOME_HAND = (("short", 0.55), ("short-hand", 0.25), ("printed-unified", 0.1), ("handwritten-unified", 0.1))
 _ALL = (
-    ("short", 0.12),
-    ("short-hand", 0.05),
-    ("display", 0.24),
+    ("short", 0.04),
+    ("short-hand", 0.02),
+    ("display", 0.21),
     ("display-hand", 0.21),
-    ("printed-unified", 0.17),
-    ("handwritten-unified", 0.17),
+    ("printed-unified", 0.24),
+    ("handwritten-unified", 0.24),
     ("crohme", 0.04),
 )
 _OFFICIAL = (
-    ("display", 0.15),
-    ("display-hand", 0.2),
-    ("printed-train", 0.3),
-    ("handwritten-train", 0.3),
-    ("crohme", 0.05),
+    ("short-hand", 0.02),
+    ("display", 0.12),
+    ("display-hand", 0.14),
+    ("printed-train", 0.34),
+    ("handwritten-train", 0.34),
+    ("crohme", 0.04),
 )
 # From short to long: until it looks at the picture, a model learns most from many small updates on few tokens. The
 # last stage finishes on the labels as they are, whose habits of spacing and bracing no picture shows. Where TeX tells
-# where a token stands, the last decoder layer is taught to look there: it learns to look sooner, and points better.
+# where a token stands, the decoder is taught to look there: it learns to look sooner, and points better.
 FORMULA = FormulaRecipe(
     stages=(
         Stage(samples=16_000, max_tokens=6, batch=16, mix=_PRINTED),
         Stage(samples=40_000, max_tokens=10, batch=16, mix=_PRINTED),
         Stage(samples=70_000, max_tokens=20, batch=16, mix=_SOME_HAND),
         Stage(samples=110_000, max_tokens=40, batch=24, mix=_ALL),
-        Stage(samples=600_000, max_tokens=150, batch=12, mix=_ALL, learning_rate=0.6),
-        Stage(samples=700_000, max_tokens=150, batch=24, mix=_OFFICIAL, learning_rate=0.2),
+        Stage(samples=500_000, max_tokens=150, batch=24, cost=1_200_000, mix=_ALL, learning_rate=0.8),
+        Stage(samples=700_000, max_tokens=150, batch=24, cost=1_200_000, mix=_OFFICIAL, learning_rate=0.8, fade=0.02),
     ),
     recipe=Recipe(
         schedule=Schedule(peak=1e-3, warm_up=100),
