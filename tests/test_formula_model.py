@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image, ImageOps
+from rapidfuzz.distance import Levenshtein
 
 from unrender import latex
 from unrender.checkpoints import resolve
@@ -34,11 +35,15 @@ def test_the_samples_are_read_right(reader, name):
 
 
 @pytest.mark.parametrize("scale", [0.5, 0.7, 1.5, 2.0, 3.0, 4.0])
-def test_size_does_not_matter(reader, scale):
-    with Image.open(EXAMPLES / "quadratic.png") as picture:
-        image = picture.convert("L")
-    scaled = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.LANCZOS)
-    assert seen(reader.read(scaled).text) == seen(LABELS["quadratic.png"])
+def test_size_hardly_matters(reader, scale):
+    wrong = count = 0
+    for name, label in LABELS.items():
+        with Image.open(EXAMPLES / name) as picture:
+            size = (round(picture.width * scale), round(picture.height * scale))
+            scaled = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        wrong += Levenshtein.distance(seen(reader.read(scaled).text), seen(label))
+        count += len(seen(label))
+    assert wrong <= 0.1 * count
 
 
 @pytest.mark.parametrize("border", [0, 40, 200])
