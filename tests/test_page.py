@@ -491,6 +491,15 @@ def test_the_model_of_the_package_reads_the_example(visit):
         finished(page)
         shoot(page, "model")
         assert page.locator("#rendered mfrac msqrt").count() == 1
+        read = source(page)
+        page.click("#others summary")
+        other = page.locator("#others li button").first
+        assert other.inner_text().rsplit(" (", 1)[0] != read
+        shoot(page, "readings")
+        other.click()
+        assert source(page) == other.inner_text().rsplit(" (", 1)[0]
+        page.click("#reset")
+        assert source(page) == read
         page.close()
 
 

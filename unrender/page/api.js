@@ -2,6 +2,7 @@
 
 const KEY = "unrender.token";
 const RETRIES = 5;
+const READINGS = 3; // of a formula: the best, and what else the whole might be
 
 /** An answer other than success: a sentence, and for texts the character that is wrong. */
 export class Problem extends Error {
@@ -13,10 +14,11 @@ export class Problem extends Error {
 }
 
 /** Read one page of a file; `hear` gets the text as it grows. Resolves to the document. */
-export async function read(file, { page, model }, hear, signal) {
+export async function read(file, { page, model, formula }, hear, signal) {
   const query = new URLSearchParams({ stream: "true" });
   if (page) query.set("pages", page);
   if (model) query.set("model", model);
+  if (formula) query.set("n_best", READINGS);
   const response = await patiently(() => request(`/v1/read?${query}`, { method: "POST", body: form(file), signal }), hear, signal);
   for await (const [name, data] of events(response)) {
     if (name === "text") hear(data.text);

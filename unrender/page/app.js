@@ -168,7 +168,7 @@ async function attempt(act) {
 async function readFile(file, signal) {
   if (at("pencil").hidden) clearResult(); // of a drawing, the reading before stays until there is a new one
   const started = performance.now();
-  const options = { page: state.pages > 1 ? state.page : 0, model: at("model").value };
+  const options = { page: state.pages > 1 ? state.page : 0, model: at("model").value, formula: at("model").selectedOptions[0]?.dataset.task === "formula" };
   const hear = (text, note) => {
     if (signal.aborted) return;
     if (note) say(note);
@@ -201,7 +201,7 @@ at("forget").addEventListener("click", () => earlier.clear());
 async function listModels() {
   try {
     const models = await api.models();
-    at("model").replaceChildren(...models.map(({ name, task }) => element("option", { value: name }, name === task ? name : `${name} (${task})`)));
+    at("model").replaceChildren(...models.map(({ name, task }) => element("option", { value: name, "data-task": task }, name === task ? name : `${name} (${task})`)));
     at("models").hidden = models.length < 2;
   } catch (error) {
     complain(error.message);

@@ -42,6 +42,7 @@ export async function show(found) {
   const offered = OFFERED[state.kind];
   if (!offered.includes(state.notation)) state.notation = offered[0];
   describe(page);
+  drawOthers(block.readings?.slice(1) ?? []);
   drawTabs(offered);
   await Promise.all([drawSource(), render()]);
 }
@@ -55,6 +56,22 @@ function describe(page) {
   at("sure").textContent = [...parts, ...(ended ? [ended] : [])].join(" · ");
 }
 
+/** Offer the other readings of the whole; choosing one puts it in place of the source. */
+function drawOthers(readings) {
+  const items = readings.map(({ text, confidence }) => {
+    const button = element("button", { type: "button", className: "quiet" }, `${text} (${percent(confidence)})`);
+    button.addEventListener("click", () => {
+      source.take(text);
+      source.editing = false;
+      drawSource();
+      changed();
+    });
+    return element("li", {}, button);
+  });
+  at("others").hidden = !items.length;
+  at("others").lastElementChild.replaceChildren(...items);
+}
+
 export function clearResult() {
   state.document = null;
   state.fields = [];
@@ -62,6 +79,7 @@ export function clearResult() {
   for (const id of ["rendered", "notations", "source"]) at(id).replaceChildren();
   for (const id of ["sure", "wrong"]) at(id).textContent = "";
   at("legend").hidden = true;
+  drawOthers([]);
   document.body.classList.remove("done");
   picture.mark([], 1, 1);
 }
