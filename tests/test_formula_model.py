@@ -34,6 +34,7 @@ def test_the_samples_are_read_right(reader, name):
     assert document.confidence is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.5, 0.7, 1.5, 2.0, 3.0, 4.0])
 def test_size_hardly_matters(reader, scale):
     wrong = count = 0
