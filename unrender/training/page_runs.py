@@ -20,7 +20,7 @@ from unrender.errors import MissingExtraError
 from unrender.field_evaluation import FieldEvaluation, evaluate_fields
 from unrender.labelling import PageTokenizer
 from unrender.layers.spatial import PageInputs, PageModel
-from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, PageModelConfig, with_labels
+from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, PageModelConfig, with_labels
 from unrender.page_work import LEXICON, PageWork
 from unrender.receipts import LABELS
 from unrender.training.page_curves import draw_losses
@@ -49,7 +49,6 @@ class PretrainRun:
 
     tasks: Tasks = Tasks()  # noqa: RUF009
     spatial_bias: bool = True
-    leaning: float = 3.0  # of the spatial biases at first, towards the part of the picture that a word stands in
     made: int = 600
     forms: bool = True  # those of FUNSD too, if they are beside the receipts
     batch: int = 4
@@ -103,8 +102,6 @@ def pretrain(run: PretrainRun, data: Path, folder: Path, *, resume: bool = False
     start = minilm_start()
     config = replace(LAYOUTLMV2_MINI, layout=replace(LAYOUTLMV2_MINI.layout, spatial_bias=run.spatial_bias))
     module, tokenizer, fresh = _begin(config, start, folder)
-    if module.encoder.bias is not None:
-        module.encoder.bias.lean(run.leaning, COORDINATES // config.layout.grid)
     made = made_pages(data.parent / "made", run.made, seed=11)
     receipts = [receipt_page(receipt) for receipt in read_receipts(data, held_out=False)]
     pages = plain([*receipts, *_form_pages(run, data), *made])
