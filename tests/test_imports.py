@@ -25,6 +25,7 @@ ARROWS: dict[str, frozenset[str]] = {
         "tokens": "",
         "repetition": "",
         "decoding": "repetition",
+        "consensus": "decoding",
         "symbols": "",
         "pixels": "models symbols",
         "images": "pixels",
@@ -39,8 +40,8 @@ ARROWS: dict[str, frozenset[str]] = {
         "engines": "checkpoints decoding labelling layers models",
         "places": "documents images models",
         "reader": (
-            "calibration checkpoints decoding documents engines images latex models page_work places repetition tasks"
-            " tokens"
+            "calibration checkpoints consensus decoding documents engines images latex models page_work places"
+            " repetition tasks tokens"
         ),
         "overlay": "documents",
         "sources": "reader",

@@ -252,7 +252,7 @@ def test_the_first_look_that_is_sure_is_the_last():
     assert len(engine.batches) == 1
 
 
-def test_the_surest_look_is_taken_wherever_it_was():
+def test_of_looks_that_agree_the_surest_is_taken_wherever_it_was():
     engine = ScriptedEngine({10: 2.0, 20: 0.1, 30: 1.0})
     alone = Reader(CONFIG, ScriptedEngine({10: 2.0}), TOKENIZER, tasks.find("formula")).read(bar(10, 5))
     assert Reader(LOOKS, engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5)) == alone

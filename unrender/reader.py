@@ -13,6 +13,7 @@ from PIL import Image
 
 from unrender import checkpoints, tasks
 from unrender.calibration import confidence_of
+from unrender.consensus import rank_readings
 from unrender.decoding import (
     ALTERNATIVES,
     BeamRow,
@@ -265,7 +266,11 @@ class Reader:
             if looks[-1][0].sureness >= settings.sure:
                 break
             looks.append(self._look_again(job.image, zoom, options))
-        decoded, grid, placement = max(looks, key=lambda look: look[0].sureness)
+        if len(looks) > 1:
+            found = [(one, grid, at) for first, grid, at in looks for one in (first, *first.runners_up)]
+            best, *rest = rank_readings([one for one, *_ in found])
+            decoded, grid, placement = found[best]
+            decoded = replace(decoded, runners_up=tuple(found[place][0] for place in rest))
         blocks = self._blocks(decoded, grid, placement, options)
         job.pending.pages[job.slot] = _page(job.number, job.image, _status(decoded), blocks)
 

@@ -182,7 +182,7 @@ class Generation:
     forbidden: tuple[int, ...] = ()
     repetition_guard: bool = False
     well_formed: bool = False  # vocabularies of LaTeX tokens only: write nothing that is not well-formed
-    second_looks: tuple[float, ...] = ()  # zooms at which an unsure reading is done again; the surest is taken
+    second_looks: tuple[float, ...] = ()  # zooms at which an unsure reading is done again
     sure: float = 1.0  # mean probability of a token (geometric) that makes a second look needless
 
 
