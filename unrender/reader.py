@@ -179,7 +179,7 @@ class Reader:
     ) -> Iterator[Document]:
         prompt = self._prompt(options)
         waiting: list[_Pending] = []
-        reading: dict[int, tuple[_Job, Placement, Grid]] = {}
+        reading: dict[int, tuple[_Job, Grid, Placement]] = {}
         numbers = count()
 
         def images() -> Iterator[NDArray[np.float32]]:
@@ -187,13 +187,14 @@ class Reader:
                 waiting.append(_Pending(_as_input(source)))
                 for job in self._jobs(waiting[-1]):
                     pixels, placement = place(job.image, self.config.image)
-                    reading[next(numbers)] = job, placement, grid_of(self._system.encoder, *pixels.shape[1:])
+                    reading[next(numbers)] = job, grid_of(self._system.encoder, *pixels.shape[1:]), placement
                     yield pixels
 
         for number, decoded in decode_continuously(
             engine, images(), prompt, images_at_once=batch, new_path=self._new_path(prompt, options)
         ):
-            self._settle(*reading.pop(number), decoded, options)
+            job, grid, placement = reading.pop(number)
+            self._settle(job, _Look(decoded, grid, placement), options)
             yield from self._completed(waiting, in_order)
         yield from self._completed(waiting, in_order)
 
@@ -252,33 +253,40 @@ class Reader:
             for job in queue:
                 job.pending.pages[job.slot] = _labelled(self.pages, job, options)
             return
-        placed = [place(job.image, self.config.image) for job in queue]
-        pixels, sizes = stack([values for values, _ in placed], self.config.image)
-        results = self._decode(pixels, sizes, prompt, options, _page_listener(queue, self.tokenizer, listener))
-        grid = grid_of(self._system.encoder, *pixels.shape[2:])
-        for job, decoded, (_, placement) in zip(queue, results, placed, strict=True):
-            self._settle(job, placement, grid, decoded, options)
+        views = [place(job.image, self.config.image) for job in queue]
+        looks = self._look(views, prompt, options, _page_listener(queue, self.tokenizer, listener))
+        for job, look in zip(queue, looks, strict=True):
+            self._settle(job, look, options)
 
-    def _settle(self, job: "_Job", placement: Placement, grid: Grid, decoded: Decoded, options: Options) -> None:
+    def _settle(self, job: "_Job", look: "_Look", options: Options) -> None:
         """Put a page that was read where it belongs, after other looks at it if the first one left doubts."""
-        settings, looks = self._system.generation, [(decoded, grid, placement)]
-        for zoom in settings.second_looks:
-            if looks[-1][0].sureness >= settings.sure:
-                break
-            looks.append(self._look_again(job.image, zoom, options))
-        if len(looks) > 1:
-            found = [(one, grid, at) for first, grid, at in looks for one in (first, *first.runners_up)]
-            best, *rest = rank_readings([one for one, *_ in found])
-            decoded, grid, placement = found[best]
-            decoded = replace(decoded, runners_up=tuple(found[place][0] for place in rest))
-        blocks = self._blocks(decoded, grid, placement, options)
-        job.pending.pages[job.slot] = _page(job.number, job.image, _status(decoded), blocks)
+        settings = self._system.generation
+        if settings.second_looks and look.decoded.sureness < settings.sure:
+            look = self._look_again(job.image, look, options)
+        blocks = self._blocks(look, options)
+        job.pending.pages[job.slot] = _page(job.number, job.image, _status(look.decoded), blocks)
 
-    def _look_again(self, image: Image.Image, zoom: float, options: Options) -> tuple[Decoded, Grid, Placement]:
-        """Read a picture at another size."""
-        pixels, placement = place(image, replace(self._system.image, zoom=zoom))
-        [decoded] = self._decode(pixels[None], None, self._prompt(options), options, None)
-        return decoded, grid_of(self._system.encoder, *pixels.shape[1:]), placement
+    def _look_again(self, image: Image.Image, first: "_Look", options: Options) -> "_Look":
+        """Read a picture at other sizes too; return the reading that all of them together make likeliest."""
+        views = [place(image, replace(self._system.image, zoom=zoom)) for zoom in self._system.generation.second_looks]
+        looks = [first, *self._look(views, self._prompt(options), options, None)]
+        found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
+        best, *rest = rank_readings([look.decoded for look in found])
+        others = tuple(found[place].decoded for place in rest)
+        return replace(found[best], decoded=replace(found[best].decoded, runners_up=others))
+
+    def _look(
+        self,
+        views: Sequence[tuple[NDArray[np.float32], Placement]],
+        prompt: Ids,
+        options: Options,
+        listener: Callable[[int, int], None] | None,
+    ) -> "list[_Look]":
+        """Read prepared pictures together."""
+        pixels, sizes = stack([values for values, _ in views], self.config.image)
+        grid = grid_of(self._system.encoder, *pixels.shape[2:])
+        results = self._decode(pixels, sizes, prompt, options, listener)
+        return [_Look(decoded, grid, placement) for decoded, (_, placement) in zip(results, views, strict=True)]
 
     def _decode(
         self,
@@ -346,7 +354,8 @@ class Reader:
             raise ModelError(f"{self.name} reads {self.config.task}, not {self.task.name}; give another --model.")
         return np.array(self._system.generation.start, dtype=np.int64)
 
-    def _blocks(self, decoded: Decoded, grid: Grid, placement: Placement, options: Options) -> tuple[Block, ...]:
+    def _blocks(self, look: "_Look", options: Options) -> tuple[Block, ...]:
+        decoded = look.decoded
         text = self.tokenizer.decode(decoded.tokens)
         blocks = self.task.parse(text)
         if len(blocks) != 1:
@@ -354,7 +363,7 @@ class Reader:
         best = (decoded, *decoded.runners_up)[: options.n_best] if options.n_best > 1 else ()
         whole = replace(
             blocks[0],
-            tokens=tuple(self._tokens(decoded, grid, placement)),
+            tokens=tuple(self._tokens(look)),
             confidence=self._confidence(decoded),
             readings=tuple(Reading(self.tokenizer.decode(one.tokens), self._confidence(one)) for one in best),
         )
@@ -364,19 +373,29 @@ class Reader:
         """Return how likely the whole text is right: its probability, its end included, calibrated."""
         return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, self._system.calibration)
 
-    def _tokens(self, decoded: Decoded, grid: Grid, placement: Placement) -> Iterator[Token]:
+    def _tokens(self, look: "_Look") -> Iterator[Token]:
+        decoded = look.decoded
         for index, (token, log) in enumerate(zip(decoded.tokens, decoded.log_probabilities, strict=True)):
             others = decoded.alternatives[index] if decoded.alternatives else ()
             yield Token(
                 self.tokenizer.piece(token),
                 math.exp(log),
                 tuple(Alternative(self.tokenizer.piece(other.token), other.probability) for other in others),
-                grid.locate(decoded.attention[index], placement) if decoded.attention else None,
+                look.grid.locate(decoded.attention[index], look.placement) if decoded.attention else None,
             )
 
     def _document(self, pending: "_Pending") -> Document:
         pages = tuple(page for page in pending.pages if page is not None)
         return Document(pages=pages, source=pending.name, model=self.name, task=self.task.name)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What was read in one view of a picture, and what ties the view's cells to the picture."""
+
+    decoded: Decoded
+    grid: Grid
+    placement: Placement
 
 
 @dataclass(eq=False)

@@ -65,7 +65,7 @@ def formula(vocabulary: int) -> ModelConfig:
             max_tokens=_MAX_TOKENS,
             beams=4,
             well_formed=True,
-            second_looks=(0.9, 0.75, 1.15),
+            second_looks=(0.9, 1.07, 1.15, 1.3),
             sure=0.9,
         ),
         vocabulary="latex",
