@@ -39,15 +39,15 @@ ENCODERS: dict[str, EncoderConfig] = {
 }
 _MIX = (("short", 0.6), ("printed-unified", 0.2), ("handwritten-unified", 0.2))
 _STAGES = (
-    Stage(samples=6_000, max_tokens=6, batch=16, mix=_MIX),
-    Stage(samples=16_000, max_tokens=10, batch=16, mix=_MIX),
+    Stage(samples=4_000, max_tokens=8, batch=16, mix=_MIX),
     Stage(samples=10**9, max_tokens=LONGEST, batch=24, mix=_MIX),
 )
 _RECIPE = Recipe(
     schedule=Schedule(peak=1e-3, warm_up=100),
     betas=(0.9, 0.98),
     smoothing=0.05,
-    average=0.995,
+    pointing=0.3,
+    average=0.99,
     samples=10**9,
     threads=1,
     checkpoint_seconds=60,

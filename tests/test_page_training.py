@@ -164,14 +164,17 @@ def test_pre_training_sees_forms_that_lie_beside_the_receipts(tmp_path, start, m
         return real(pages)
 
     monkeypatch.setattr(page_runs, "plain", watch)
-    run = PretrainRun(made=2, recipe=replace(FAST, log_every=1), batch=2, max_tokens=64)
+    run = PretrainRun(made=2, recipe=replace(FAST, log_every=1), batch=2, max_tokens=64, growth=(), measured=2)
     pretrain(run, data, tmp_path / "without")
     write_forms(tmp_path / page_runs.FORMS, 3)
     folder = pretrain(run, data, tmp_path / "with")
-    assert seen[1] == seen[0] + 3
+    (without, held), (with_forms, again) = seen[:2], seen[2:]
+    assert (with_forms, again) == (without + 3, held)
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    assert [line["update"] for line in lines] == [1, 2, 3]
+    assert [line["update"] for line in lines if line["event"] == "train"] == [1, 2, 3]
     assert all({"mvlm", "tia", "tim"} <= set(line) for line in lines)
+    (measured,) = (line for line in lines if line["event"] == "validate")
+    assert measured["score"] == pytest.approx(-sum(measured[f"held_{task}"] for task in ("mvlm", "tia", "tim")))
     with Image.open(folder / "losses.png") as drawn:
         assert drawn.width > drawn.height
 

@@ -7,7 +7,8 @@ import torch
 from PIL import Image
 
 from unrender.errors import DataError
-from unrender.layers.spatial import PageModel
+from unrender.layers.spatial import PageModel, SpatialBias
+from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, grid_boxes
 from unrender.pixels import prepare
 from unrender.training.arithmetic import fast_arithmetic
 from unrender.training.page_curves import chance
@@ -19,11 +20,13 @@ from unrender.training.pretraining import (
     MATCHED,
     REPLACED,
     VISIBLE,
+    Beginning,
     Example,
     PlainPage,
     PretrainBatches,
     PretrainModel,
     Tasks,
+    cut_band,
 )
 
 CONFIG = layout_models.tiny()
@@ -195,6 +198,44 @@ def test_a_batch_is_the_same_whenever_it_is_asked_for(tokenizer):
     assert not np.array_equal(one(7).tokens, one(8).tokens) or not np.array_equal(one(7).pixels, one(8).pixels)
 
 
+def test_a_band_of_lines_is_a_page_of_its_own():
+    """Each word of a page has a shade of its own; in the band it still stands where its box says."""
+    words, side = 20, 1000
+    boxes = np.stack(
+        [np.full(words, 100), np.arange(words) * 50 + 10, np.full(words, 900), np.arange(words) * 50 + 40], 1
+    )
+    values = np.full((side, side), 255, dtype=np.uint8)
+    for shade, (x0, y0, x1, y1) in enumerate(boxes):
+        values[y0:y1, x0:x1] = shade
+    shuffled = np.random.default_rng(0).permutation(words)  # words need not come from top to bottom
+    page = PlainPage(Image.fromarray(values), tuple(map(str, shuffled)), boxes[shuffled], tuple(shuffled))
+    band = cut_band(page, 4, np.random.default_rng(1))
+    numbers = sorted(map(int, band.words))
+    assert numbers == list(range(numbers[0], numbers[0] + 4))
+    assert band.open_image().width == side
+    shown = np.array(band.open_image())
+    for word, (x0, y0, x1, y1) in zip(band.words, band.boxes, strict=True):
+        row = (y0 + y1) // 2 * len(shown) // 1000
+        assert set(shown[row, x0 : x1 - 1].tolist()) == {int(word)}
+    assert band.boxes[:, 1].min() < 50
+    assert band.boxes[:, 3].max() > 950
+    assert cut_band(page, words, np.random.default_rng(1)) is page
+
+
+def test_pages_grow_from_bands_to_whole_ones(tokenizer):
+    beginnings = [Beginning(2, 1, masking=False), Beginning(4, 2)]
+    tasks = Tasks(masked=0.5)
+    batches = PretrainBatches(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4, beginnings=beginnings)
+    whole = PretrainBatches(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4)
+    longest = [int(batches(number).mask.sum(1).max()) for number in range(5)]
+    assert longest[0] == longest[1] < longest[2] == longest[3] < longest[4]
+    masked = [bool((batches(number).targets != IGNORED).any()) for number in range(5)]
+    assert masked == [False, False, True, True, True]
+    assert np.array_equal(batches(4).tokens, whole(4).tokens)
+    losses = PretrainModel(PageModel(CONFIG), tasks).losses
+    assert sorted(losses(batches(0))) == ["tia", "tim"]
+
+
 def test_special_tokens_and_padding_are_in_no_loss(tokenizer):
     batch = PretrainBatches(pages(), tokenizer, CONFIG.image, Tasks(masked=1.0), seed=0, batch=2)(0)
     special = np.isin(batch.tokens, [tokenizer.begin, tokenizer.separate, tokenizer.pad])
@@ -274,3 +315,17 @@ def test_chance_is_what_the_shares_alone_give():
     found = chance(Tasks(covered=0.5, matching=False))
     assert found["tia"] == pytest.approx(np.log(2))
     assert chance(Tasks(covered=0.0, replaced=0.3, dropped=0.2)) == pytest.approx({"tia": np.log(2), "tim": np.log(2)})
+
+
+def test_some_heads_begin_by_looking_at_the_part_of_the_picture_that_a_word_stands_in():
+    layout = LAYOUTLMV2_MINI.layout
+    bias = SpatialBias(layout)
+    bias.lean(3.0, COORDINATES // layout.grid)
+    cells = torch.tensor(grid_boxes(layout.grid))
+    word = torch.tensor([[450, 620, 520, 640]])
+    scores = bias(torch.cat([cells, word])[None], torch.zeros(len(cells) + 1, dtype=torch.long))[0].detach()
+    own = [place for place, (x0, y0, x1, y1) in enumerate(cells.tolist()) if x0 <= 450 < x1 and y0 <= 620 < y1]
+    quarter = layout.heads // 4
+    for heads, seen in ((slice(0, quarter), scores[:, -1, :-1]), (slice(quarter, 2 * quarter), scores[:, :-1, -1])):
+        assert (seen[heads] == seen[heads].amax(1, keepdim=True)).nonzero()[:, 1].tolist() == own * quarter
+    assert not scores[2 * quarter :].any()

@@ -190,6 +190,19 @@ class SpatialBias(nn.Module):
             "spatial_bucket", buckets(wide, config.spatial_buckets, config.spatial_reach), persistent=False
         )
 
+    @torch.no_grad()
+    def lean(self, strength: float, cell: int) -> None:
+        """Let a quarter of the heads begin by looking from a word to the part of the picture that it stands in.
+
+        A visual token is anchored at the upper left of its cell, so that part is up and left by less than a cell. A
+        quarter of the heads look back, from the picture to the words in it; the others are left as they are.
+        """
+        reach = torch.arange(-COORDINATES, COORDINATES + 1)
+        quarter = len(self.x) // 4
+        for first, near in ((0, (reach > -cell) & (reach <= 0)), (quarter, (reach >= 0) & (reach < cell))):
+            for table in (self.x, self.y):
+                table[first : first + quarter, self.spatial_bucket[near]] = strength
+
     def forward(self, boxes: Tensor, places: Tensor) -> Tensor:
         """Return what to add to the attention scores, (B, H, T, T): from query i (rows) to key j."""
         total = _look_up(self.positions, self.position_bucket, places[None], self.farthest)

@@ -29,6 +29,7 @@ class PageRecipe:
     warm_up: float = 0.1  # share of the updates
     clip: float = 1.0
     fresh_rate: float = 1.0  # times the rate, for what starts from nothing (heads, layout, picture)
+    bias_rate: float = 1.0  # times that again, for the spatial biases: scores have farther to go than weights
     average: float = 0.0  # of the moving average of the weights; 0: none
     seed: int = 0
     threads: int = 1
@@ -177,15 +178,13 @@ class PageTrainer(Generic[Batch]):
 
 
 def _groups(module: nn.Module, recipe: PageRecipe, fresh: Callable[[str], bool]) -> list[dict[str, object]]:
-    """Decay matrices, not norms and biases; let what is fresh learn faster."""
-    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    """Decay matrices, not norms and biases; let what is fresh learn faster, and the spatial biases faster still."""
+    groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
     for name, parameter in module.named_parameters():
-        groups.setdefault((fresh(name), parameter.dim() > 1), []).append(parameter)
+        times = recipe.fresh_rate if fresh(name) else 1.0
+        times *= recipe.bias_rate if "encoder.bias." in name else 1.0
+        groups.setdefault((times, parameter.dim() > 1), []).append(parameter)
     return [
-        {
-            "params": members,
-            "weight_decay": recipe.weight_decay if matrix else 0.0,
-            "times": recipe.fresh_rate if is_fresh else 1.0,
-        }
-        for (is_fresh, matrix), members in groups.items()
+        {"params": members, "weight_decay": recipe.weight_decay if matrix else 0.0, "times": times}
+        for (times, matrix), members in groups.items()
     ]

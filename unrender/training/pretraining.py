@@ -29,6 +29,7 @@ COVERED, VISIBLE = 1, 0
 _HIDDEN_INK = 0  # masked and covered places are black
 _PAPER = 255
 _COORDINATES = 1000
+_BAND_MARGIN = 5  # of those
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +137,32 @@ class Example:
         self.hidden.append((x0, y0, x1, y1))
 
 
+def cut_band(page: PlainPage, count: int, rng: np.random.Generator) -> PlainPage:
+    """Cut `count` neighbouring lines out of a page, over its whole width; a page that has no more stays as it is."""
+    lines = np.array(page.lines)
+    numbers = np.unique(lines)
+    if len(numbers) <= count:
+        return page
+    by_height = numbers[np.argsort([page.boxes[lines == number, 1].min() for number in numbers], kind="stable")]
+    first = int(rng.integers(0, len(numbers) - count + 1))
+    chosen = np.flatnonzero(np.isin(lines, by_height[first : first + count]))
+    boxes = page.boxes[chosen].copy()
+    top, bottom = (
+        max(0, int(boxes[:, 1].min()) - _BAND_MARGIN),
+        min(_COORDINATES, int(boxes[:, 3].max()) + _BAND_MARGIN),
+    )
+    boxes[:, 1::2] = (boxes[:, 1::2] - top) * _COORDINATES // max(1, bottom - top)
+    image = page.open_image()
+    upper = top * image.height // _COORDINATES
+    lower = max(upper + 1, -(-bottom * image.height // _COORDINATES))
+    return PlainPage(
+        image.crop((0, upper, image.width, lower)),
+        tuple(page.words[place] for place in chosen),
+        boxes,
+        tuple(page.lines[place] for place in chosen),
+    )
+
+
 class PretrainBatch(NamedTuple):
     """One batch with the targets of all three tasks."""
 
@@ -148,8 +175,17 @@ class PretrainBatch(NamedTuple):
     matched: NDArray[np.float32]  # (B,) 1: the picture belongs to the text
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """Up to some batch, pages are easier: bands of so many lines, and no masked words beside the covered ones."""
+
+    until: int
+    lines: int
+    masking: bool = True
+
+
 class PretrainBatches:
-    """Batch `number` is a pure function of seed and number."""
+    """Batch `number` is a pure function of seed and number; each of the `beginnings` holds until the next one does."""
 
     def __init__(
         self,
@@ -161,11 +197,12 @@ class PretrainBatches:
         seed: int,
         batch: int = 4,
         max_tokens: int = 512,
+        beginnings: Sequence[Beginning] = (),
     ) -> None:
         if len(pages) < 2:
             raise DataError("pre-training needs at least two pages: pictures are exchanged between them")
         self._pages, self._tokenizer, self._prep, self._tasks = pages, tokenizer, prep, tasks
-        self._seed, self._batch, self._room = seed, batch, max_tokens - 2
+        self._seed, self._batch, self._room, self._beginnings = seed, batch, max_tokens - 2, beginnings
         lengths = np.array([sum(map(len, tokenizer.pieces(page.words))) for page in pages])
         self._by_length = np.argsort(lengths, kind="stable")
 
@@ -174,23 +211,29 @@ class PretrainBatches:
         near = self._by_length[int(rng.integers(0, len(self._pages))) :][: 4 * self._batch]
         near = near if len(near) >= self._batch else self._by_length[-4 * self._batch :]
         chosen = rng.choice(near, size=self._batch, replace=len(near) < self._batch)
-        return self.assemble([self.make_example(int(place), rng) for place in chosen])
+        beginning = next((one for one in self._beginnings if number < one.until), None)
+        return self.assemble([self.make_example(int(place), rng, beginning) for place in chosen])
 
-    def make_example(self, place: int, rng: np.random.Generator) -> Example:
+    def make_example(self, place: int, rng: np.random.Generator, beginning: Beginning | None = None) -> Example:
         """Draw a window of a page and apply the tasks to it."""
-        page, tasks = self._pages[place], self._tasks
+
+        def draw(number: int) -> PlainPage:
+            page = self._pages[number]
+            return page if beginning is None else cut_band(page, beginning.lines, rng)
+
+        page, tasks = draw(place), self._tasks
         pieces = self._tokenizer.pieces(page.words)
         start, stop = random_window([len(piece) for piece in pieces], self._room, rng)
         lines = np.array(page.lines[start:stop])
         example = Example(pieces[start:stop], page.boxes[start:stop], lines, page.open_image())
-        if tasks.masking:
+        if tasks.masking and (beginning is None or beginning.masking):
             example.mask_tokens(tasks, self._tokenizer, rng)
         if tasks.alignment:
             example.cover_lines(tasks, rng)
         if tasks.matching:
             other = int(rng.integers(0, len(self._pages) - 1))
             other += other >= place
-            example.exchange_image(tasks, self._pages[other].open_image(), rng)
+            example.exchange_image(tasks, draw(other).open_image(), rng)
         return example
 
     def assemble(self, examples: Sequence[Example]) -> PretrainBatch:
@@ -221,16 +264,17 @@ class PretrainModel(nn.Module):
         self.matching = nn.Linear(hidden, 1)
 
     def losses(self, batch: PretrainBatch) -> dict[str, Tensor]:
-        """Return the loss of each task that is on; their sum is what is trained."""
+        """Return the loss of each task that is on and has something to tell; their sum is what is trained."""
         inputs = PageInputs(*(torch.from_numpy(part) for part in batch[:4]))
         vectors = self.encoder.encode(inputs).text
         found: dict[str, Tensor] = {}
         if self.tasks.masking:
             targets = torch.from_numpy(batch.targets)
             chosen = targets != IGNORED
-            changed = self.norm(gelu(self.change(vectors[chosen])))
-            scores = linear(changed, self.encoder.embedding.words.weight, self.word_bias)
-            found["mvlm"] = cross_entropy(scores, targets[chosen]) if bool(chosen.any()) else vectors.sum() * 0
+            if bool(chosen.any()):
+                changed = self.norm(gelu(self.change(vectors[chosen])))
+                scores = linear(changed, self.encoder.embedding.words.weight, self.word_bias)
+                found["mvlm"] = cross_entropy(scores, targets[chosen])
         if self.tasks.alignment:
             labels = torch.from_numpy(batch.alignment)
             chosen = labels != IGNORED
