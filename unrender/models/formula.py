@@ -11,7 +11,7 @@ from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePr
 
 MAX_HEIGHT, MAX_WIDTH = 256, 1024
 _MAX_TOKENS = 256
-SYMBOLS = (7.0, 11.0, 17.0)  # 98 of 100 Im2Latex pictures have typical symbols of 8 to 16 pixels; see docs/formula.md
+SYMBOLS = (7.0, 11.0, 15.0)  # what is below or above is brought to the middle; see docs/formula.md
 
 
 def formula(vocabulary: int) -> ModelConfig:
