@@ -236,6 +236,16 @@ def test_pages_grow_from_bands_to_whole_ones(tokenizer):
     assert sorted(losses(batches(0))) == ["tia", "tim"]
 
 
+def test_masking_alone_masks_from_the_beginning_and_a_batch_without_masks_teaches_nothing(tokenizer):
+    tasks = Tasks(alignment=False, matching=False, masked=0.5)
+    beginnings = [Beginning(2, 1, masking=False)]
+    batch = PretrainBatches(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4, beginnings=beginnings)(0)
+    model = PretrainModel(PageModel(CONFIG), tasks)
+    assert float(model.losses(batch)["mvlm"].detach()) > 0
+    nothing = batch._replace(targets=np.full_like(batch.targets, IGNORED))
+    assert float(model.losses(nothing)["mvlm"].detach()) == 0
+
+
 def test_special_tokens_and_padding_are_in_no_loss(tokenizer):
     batch = PretrainBatches(pages(), tokenizer, CONFIG.image, Tasks(masked=1.0), seed=0, batch=2)(0)
     special = np.isin(batch.tokens, [tokenizer.begin, tokenizer.separate, tokenizer.pad])

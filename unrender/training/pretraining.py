@@ -147,10 +147,8 @@ def cut_band(page: PlainPage, count: int, rng: np.random.Generator) -> PlainPage
     first = int(rng.integers(0, len(numbers) - count + 1))
     chosen = np.flatnonzero(np.isin(lines, by_height[first : first + count]))
     boxes = page.boxes[chosen].copy()
-    top, bottom = (
-        max(0, int(boxes[:, 1].min()) - _BAND_MARGIN),
-        min(_COORDINATES, int(boxes[:, 3].max()) + _BAND_MARGIN),
-    )
+    top = max(0, int(boxes[:, 1].min()) - _BAND_MARGIN)
+    bottom = min(_COORDINATES, int(boxes[:, 3].max()) + _BAND_MARGIN)
     boxes[:, 1::2] = (boxes[:, 1::2] - top) * _COORDINATES // max(1, bottom - top)
     image = page.open_image()
     upper = top * image.height // _COORDINATES
@@ -177,7 +175,10 @@ class PretrainBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Beginning:
-    """Up to some batch, pages are easier: bands of so many lines, and no masked words beside the covered ones."""
+    """Up to some batch, pages are easier: bands of so many lines, perhaps without masked words beside covered ones.
+
+    Where masking is the only task, words are masked all the same.
+    """
 
     until: int
     lines: int
@@ -226,7 +227,8 @@ class PretrainBatches:
         start, stop = random_window([len(piece) for piece in pieces], self._room, rng)
         lines = np.array(page.lines[start:stop])
         example = Example(pieces[start:stop], page.boxes[start:stop], lines, page.open_image())
-        if tasks.masking and (beginning is None or beginning.masking):
+        masking_alone = not (tasks.alignment or tasks.matching)
+        if tasks.masking and (beginning is None or beginning.masking or masking_alone):
             example.mask_tokens(tasks, self._tokenizer, rng)
         if tasks.alignment:
             example.cover_lines(tasks, rng)
@@ -284,4 +286,4 @@ class PretrainModel(nn.Module):
         if self.tasks.matching:
             scores = self.matching(vectors[:, 0]).squeeze(-1)
             found["tim"] = binary_cross_entropy_with_logits(scores, torch.from_numpy(batch.matched))
-        return found
+        return found or {"mvlm": vectors.sum() * 0}  # by chance no word was masked
