@@ -16,7 +16,8 @@ from unrender.decoding import BeamRow, Decoded, GreedyRow, Ids, Rules, Scores, b
 from unrender.engines.continuous import JoinableEngine, decode_continuously
 from unrender.engines.export import write_graphs
 from unrender.engines.onnx_engine import OnnxEngine
-from unrender.reader import Options, Reader
+from unrender.options import Options
+from unrender.reader import Reader
 from unrender.repetition import Guard
 from unrender.tokens import open_tokenizer
 

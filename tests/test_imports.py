@@ -39,22 +39,23 @@ ARROWS: dict[str, frozenset[str]] = {
         "checkpoints": "models tokens",
         "engines": "checkpoints decoding labelling layers models",
         "places": "documents images models",
-        "reader": (
-            "calibration checkpoints consensus decoding documents engines images latex models page_work places"
-            " repetition tasks tokens"
+        "options": "images",
+        "sight": (
+            "calibration consensus decoding documents images latex models options places repetition tasks tokens"
         ),
+        "reader": "checkpoints decoding documents engines images models options page_work places sight tasks tokens",
         "overlay": "documents",
-        "sources": "reader",
-        "delivery": "documents formats images overlay reader",
+        "sources": "options",
+        "delivery": "documents formats images options overlay",
         "listing": "checkpoints models",
         "datasets": "documents formats latex words",
         "field_evaluation": "datasets documents metrics page_work receipts",
         "field_calibration": "calibration datasets field_evaluation metrics page_work receipts",
-        "evaluation": "calibration datasets documents latex metrics models reader",
+        "evaluation": "calibration datasets documents latex metrics models options reader",
         "charts": "",
         "report": "charts evaluation images metrics",
         "bench": "checkpoints decoding engines layers models",
-        "server": "decoding delivery documents formats images listing reader sources tasks",
+        "server": "decoding delivery documents formats images listing options reader sources tasks",
         "__init__": "documents images reader",
         "__main__": "cli",
     }.items()

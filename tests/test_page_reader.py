@@ -15,9 +15,10 @@ from unrender.errors import ConfigError, ImageError, ModelError
 from unrender.field_evaluation import evaluate_fields
 from unrender.images import open_pages
 from unrender.layers.spatial import PageModel
+from unrender.options import Options
 from unrender.overlay import draw
 from unrender.page_work import PageWork, Sheet
-from unrender.reader import Options, Reader
+from unrender.reader import Reader
 from unrender.receipts import FIELDS, LABELS
 from unrender.words import Lexicon, Word, WordPage
 

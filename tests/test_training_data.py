@@ -1,5 +1,6 @@
 """Training data: corpora, caches, batches, augmentation and noise; the same seed gives the same data."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -164,6 +165,17 @@ def test_scale_stays_within_its_bounds_and_inversion_turns_all(picture):
     assert 16 <= min(heights) < 24
     assert 48 < max(heights) <= 64
     assert augment(picture, settings, rng)[0, 0] == 0
+
+
+def test_a_coarse_picture_has_its_size_and_lost_its_edges(picture):
+    plain = Augmentation(nougat=False, scale=0.0, darken=0.0, margin=1)
+    coarse = replace(plain, coarse=1.0, coarsest=0.4)
+    rng = np.random.default_rng(0)
+    results = [augment(picture, coarse, rng)[1:-1, 1:-1] for _ in range(10)]
+    steps = np.abs(np.diff(picture.astype(int))).max()
+    for result in results:
+        assert result.shape == picture.shape
+        assert np.abs(np.diff(result.astype(int))).max() < steps
 
 
 def test_each_distortion_strikes_by_itself(picture):

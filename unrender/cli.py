@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from unrender.checkpoints import LoadedPages
     from unrender.delivery import Delivery
     from unrender.documents import Document
-    from unrender.reader import Input
+    from unrender.options import Input
 
 _POLL_SECONDS = 1.0
 _T = TypeVar("_T")
@@ -93,7 +93,8 @@ def read(
     if not files and not clipboard and watch is None:
         raise typer.BadParameter("give at least one file, a folder, or - for standard input")
     from unrender import delivery, sources
-    from unrender.reader import Options, Reader
+    from unrender.options import Options
+    from unrender.reader import Reader
 
     if notation is not None:
         delivery.choose_notation(notation, None, "")

@@ -8,8 +8,8 @@ from unrender import formats
 from unrender.documents import Document, to_dict
 from unrender.errors import NotationError, UnrenderError
 from unrender.images import open_pages
+from unrender.options import Input
 from unrender.overlay import draw
-from unrender.reader import Input
 
 DOCUMENT = "document"  # the whole Document as one line of JSON, not a notation
 ENDINGS = {

@@ -23,7 +23,8 @@ from unrender.documents import Document, StatusKind
 from unrender.errors import ConfigError, LatexError
 from unrender.metrics import Interval, Measure, calibration_error, score_formulas, valid
 from unrender.models.config import ModelConfig
-from unrender.reader import Input, Options, Reader
+from unrender.options import Input, Options
+from unrender.reader import Reader
 
 Comparison = Literal["tokens", "unified", "symbols"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)

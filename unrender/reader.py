@@ -1,78 +1,32 @@
 """Reader: from a file to a Document; the only place that joins images, engine, decoding, tokens and task."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from unrender import checkpoints, tasks
-from unrender.calibration import confidence_of
-from unrender.consensus import rank_readings
-from unrender.decoding import (
-    ALTERNATIVES,
-    BeamRow,
-    Constraint,
-    Decoded,
-    DecoderRun,
-    Engine,
-    GreedyRow,
-    Ids,
-    Rules,
-    beam,
-    greedy,
-)
-from unrender.documents import Alternative, Block, Document, Page, Reading, Status, Token
+from unrender.decoding import Constraint, Decoded, Engine, Ids
+from unrender.documents import Block, Document, Page, Status
 from unrender.engines.continuous import JoinableEngine, decode_continuously
-from unrender.errors import ConfigError, ImageError, MissingExtraError, ModelError, UnrenderError
-from unrender.images import Placement, Source, is_blank, open_pages, place, stack
-from unrender.latex.grammar import Grammar
+from unrender.engines.opening import NoDecoder, open_engine
+from unrender.errors import ConfigError, ImageError, ModelError, UnrenderError
+from unrender.images import Placement, Source, is_blank, open_pages
 from unrender.models.config import ModelConfig
 from unrender.models.layoutlmv2 import PageModelConfig
+from unrender.options import DEFAULTS, Input, Options
 from unrender.page_work import PDF_DPI, PageWork, Sheet
-from unrender.places import Grid, grid_of
-from unrender.repetition import Guard
+from unrender.places import Grid
+from unrender.sight import Look, Sight, grammar_of
 from unrender.tasks import Task
-from unrender.tokens import BpeTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
+from unrender.tokens import BpeTokenizer, Tokenizer, open_tokenizer
 
-EngineName = Literal["onnx", "torch"]
 Listener = Callable[[int, str], None]  # (page number, its text so far)
-
-_WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What a caller may choose for a read; None leaves it to the model."""
-
-    beams: int | None = None
-    max_tokens: int | None = None
-    n_best: int = 1
-    question: str = ""  # for tasks whose prompt asks one
-    words: str | Path | None = None  # a JSON, hOCR or ALTO file with the words, for models that label them
-
-    def __post_init__(self) -> None:
-        for name in ("beams", "max_tokens", "n_best"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name} must be at least 1, got {value}")
-
-
-DEFAULTS = Options()
-
-
-@dataclass(frozen=True)
-class Input:
-    """A source with the name it goes by and the pages wanted (from 1; none given: all)."""
-
-    source: Source
-    name: str = ""
-    pages: tuple[int, ...] = ()
 
 
 class Reader:
@@ -97,7 +51,6 @@ class Reader:
         self.tokenizer = tokenizer
         self.task = task
         self.name = name or config.name
-        self._constraint = _constraint(config, tokenizer)
 
     @classmethod
     def open(cls, model: str | Path | None = None, *, task: str | None = None, engine: str | None = None) -> "Reader":
@@ -111,7 +64,7 @@ class Reader:
         tokenizer = open_tokenizer(loaded.folder, loaded.config)
         return cls(
             loaded.config,
-            _open_engine(loaded, engine),
+            open_engine(loaded, engine),
             tokenizer,
             wanted or tasks.find(loaded.config.task),
             str(name),
@@ -126,7 +79,7 @@ class Reader:
             raise ModelError(f"{name} reads {loaded.config.task}, not {task.name}; give another --model.")
         pages = PageWork.open(loaded, engine)
         tokenizer = BpeTokenizer(loaded.folder / "tokenizer.json")
-        return cls(loaded.config, _NoDecoder(loaded.config.name), tokenizer, task, name, pages=pages)
+        return cls(loaded.config, NoDecoder(loaded.config.name), tokenizer, task, name, pages=pages)
 
     @property
     def dpi(self) -> int:
@@ -177,7 +130,7 @@ class Reader:
     def _read_continuously(
         self, engine: JoinableEngine, sources: Iterable[Source | Input], batch: int, options: Options, in_order: bool
     ) -> Iterator[Document]:
-        prompt = self._prompt(options)
+        sight = self._sight(options)
         waiting: list[_Pending] = []
         reading: dict[int, tuple[_Job, Grid, Placement]] = {}
         numbers = count()
@@ -186,15 +139,15 @@ class Reader:
             for source in sources:
                 waiting.append(_Pending(_as_input(source)))
                 for job in self._jobs(waiting[-1]):
-                    pixels, placement = place(job.image, self.config.image)
-                    reading[next(numbers)] = job, grid_of(self._system.encoder, *pixels.shape[1:]), placement
+                    pixels, placement = sight.view(job.image)
+                    reading[next(numbers)] = job, sight.grid(pixels), placement
                     yield pixels
 
         for number, decoded in decode_continuously(
-            engine, images(), prompt, images_at_once=batch, new_path=self._new_path(prompt, options)
+            engine, images(), sight.prompt, images_at_once=batch, new_path=sight.new_path()
         ):
             job, grid, placement = reading.pop(number)
-            self._settle(job, _Look(decoded, grid, placement), options)
+            self._settle(job, sight, Look(decoded, grid, placement))
             yield from self._completed(waiting, in_order)
         yield from self._completed(waiting, in_order)
 
@@ -208,7 +161,7 @@ class Reader:
     def _read_all(
         self, sources: Iterable[Source | Input], *, batch: int, options: Options, listener: Listener | None
     ) -> Iterator[Document]:
-        prompt = self._prompt(options)
+        work = self._worker(options, listener)
         waiting: list[_Pending] = []
         queue: list[_Job] = []
         for source in sources:
@@ -217,12 +170,12 @@ class Reader:
             for job in self._jobs(pending):
                 queue.append(job)
                 if len(queue) == batch:
-                    self._work(queue, prompt, options, listener)
+                    work(queue)
                     queue = []
             while waiting and waiting[0].done:
                 yield self._document(waiting.pop(0))
         if queue:
-            self._work(queue, prompt, options, listener)
+            work(queue)
         for pending in waiting:
             yield self._document(pending)
 
@@ -247,104 +200,35 @@ class Reader:
             else:
                 yield _Job(pending, slot, number, image)
 
-    def _work(self, queue: Sequence["_Job"], prompt: Ids, options: Options, listener: Listener | None) -> None:
-        """Read one batch of images and put the pages where they belong."""
+    def _worker(self, options: Options, listener: Listener | None) -> "Callable[[Sequence[_Job]], None]":
+        """Return who reads a batch of images and puts the pages where they belong."""
         if self.pages is not None:
-            for job in queue:
-                job.pending.pages[job.slot] = _labelled(self.pages, job, options)
-            return
-        views = [place(job.image, self.config.image) for job in queue]
-        looks = self._look(views, prompt, options, _page_listener(queue, self.tokenizer, listener))
-        for job, look in zip(queue, looks, strict=True):
-            self._settle(job, look, options)
+            return partial(_label, self.pages, options)
+        sight = self._sight(options)
 
-    def _settle(self, job: "_Job", look: "_Look", options: Options) -> None:
+        def work(queue: Sequence[_Job]) -> None:
+            views = [sight.view(job.image) for job in queue]
+            looks = sight.look(views, _page_listener(queue, self.tokenizer, listener))
+            for job, look in zip(queue, looks, strict=True):
+                self._settle(job, sight, look)
+
+        return work
+
+    def _settle(self, job: "_Job", sight: Sight, first: Look) -> None:
         """Put a page that was read where it belongs, after other looks at it if the first one left doubts."""
-        settings = self._system.generation
-        if settings.second_looks and look.decoded.sureness < settings.sure:
-            look = self._look_again(job.image, look, options)
-        blocks = self._blocks(look, options)
+        look = sight.reconsider(job.image, first)
+        blocks = sight.blocks(look, self.task)
         job.pending.pages[job.slot] = _page(job.number, job.image, _status(look.decoded), blocks)
 
-    def _look_again(self, image: Image.Image, first: "_Look", options: Options) -> "_Look":
-        """Read a picture at other sizes too; return the reading that all of them together make likeliest."""
-        views = [place(image, replace(self._system.image, zoom=zoom)) for zoom in self._system.generation.second_looks]
-        looks = [first, *self._look(views, self._prompt(options), options, None)]
-        found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
-        best, *rest = rank_readings([look.decoded for look in found])
-        others = tuple(found[place].decoded for place in rest)
-        return replace(found[best], decoded=replace(found[best].decoded, runners_up=others))
+    def _sight(self, options: Options) -> Sight:
+        return Sight(self._system, self.engine, self.tokenizer, self._grammar, self._prompt(options), options)
 
-    def _look(
-        self,
-        views: Sequence[tuple[NDArray[np.float32], Placement]],
-        prompt: Ids,
-        options: Options,
-        listener: Callable[[int, int], None] | None,
-    ) -> "list[_Look]":
-        """Read prepared pictures together."""
-        pixels, sizes = stack([values for values, _ in views], self.config.image)
-        grid = grid_of(self._system.encoder, *pixels.shape[2:])
-        results = self._decode(pixels, sizes, prompt, options, listener)
-        return [_Look(decoded, grid, placement) for decoded, (_, placement) in zip(results, views, strict=True)]
-
-    def _decode(
-        self,
-        pixels: NDArray[np.float32],
-        sizes: Ids | None,
-        prompt: Ids,
-        options: Options,
-        listener: Callable[[int, int], None] | None,
-    ) -> list[Decoded]:
-        settings = self._system.generation
-        beams, max_tokens = self._limits(prompt, options)
-        prompts = np.tile(prompt, (len(pixels), 1))
-        run = self.engine.start(pixels, sizes)
-        if beams > 1:
-            return beam(
-                run,
-                prompts,
-                beams=beams,
-                end=settings.end,
-                max_tokens=max_tokens,
-                length_penalty=settings.length_penalty,
-                early_stopping=settings.early_stopping,
-                forbidden=settings.forbidden,
-                constraint=self._constraint,
-            )
-        guard = Guard() if settings.repetition_guard else None
-        return greedy(
-            run,
-            prompts,
-            end=settings.end,
-            max_tokens=max_tokens,
-            forbidden=settings.forbidden,
-            constraint=self._constraint,
-            guard=guard,
-            listener=listener,
-        )
-
-    def _new_path(self, prompt: Ids, options: Options) -> Callable[[], GreedyRow | BeamRow]:
-        """Say how each of many pages is decoded: as `_decode` would."""
-        settings = self._system.generation
-        beams, max_tokens = self._limits(prompt, options)
-        rules = Rules(settings.end, max_tokens, settings.forbidden, self._constraint, ALTERNATIVES)
-        if beams > 1:
-            return lambda: BeamRow(rules, beams, settings.length_penalty, settings.early_stopping)
-        guard = Guard() if settings.repetition_guard else None
-        return lambda: GreedyRow(rules, guard)
-
-    def _limits(self, prompt: Ids, options: Options) -> tuple[int, int]:
-        """Return how wide and how far to search."""
-        settings = self._system.generation
-        room = self._system.decoder.max_positions - len(prompt)
-        max_tokens = max(1, min(options.max_tokens or settings.max_tokens, room))
-        return max(options.beams or settings.beams, options.n_best), max_tokens
+    @cached_property
+    def _grammar(self) -> Constraint | None:
+        return grammar_of(self._system, self.tokenizer)
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
-        if self.pages is not None:
-            return np.zeros(0, dtype=np.int64)
         if options.words is not None:
             raise ConfigError(f"{self.name} looks at the picture alone; words are for models that label them.")
         text = self.task.prompt_text(options.question)
@@ -354,48 +238,9 @@ class Reader:
             raise ModelError(f"{self.name} reads {self.config.task}, not {self.task.name}; give another --model.")
         return np.array(self._system.generation.start, dtype=np.int64)
 
-    def _blocks(self, look: "_Look", options: Options) -> tuple[Block, ...]:
-        decoded = look.decoded
-        text = self.tokenizer.decode(decoded.tokens)
-        blocks = self.task.parse(text)
-        if len(blocks) != 1:
-            return blocks
-        best = (decoded, *decoded.runners_up)[: options.n_best] if options.n_best > 1 else ()
-        whole = replace(
-            blocks[0],
-            tokens=tuple(self._tokens(look)),
-            confidence=self._confidence(decoded),
-            readings=tuple(Reading(self.tokenizer.decode(one.tokens), self._confidence(one)) for one in best),
-        )
-        return (whole,)
-
-    def _confidence(self, decoded: Decoded) -> float:
-        """Return how likely the whole text is right: its probability, its end included, calibrated."""
-        return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, self._system.calibration)
-
-    def _tokens(self, look: "_Look") -> Iterator[Token]:
-        decoded = look.decoded
-        for index, (token, log) in enumerate(zip(decoded.tokens, decoded.log_probabilities, strict=True)):
-            others = decoded.alternatives[index] if decoded.alternatives else ()
-            yield Token(
-                self.tokenizer.piece(token),
-                math.exp(log),
-                tuple(Alternative(self.tokenizer.piece(other.token), other.probability) for other in others),
-                look.grid.locate(decoded.attention[index], look.placement) if decoded.attention else None,
-            )
-
     def _document(self, pending: "_Pending") -> Document:
         pages = tuple(page for page in pending.pages if page is not None)
         return Document(pages=pages, source=pending.name, model=self.name, task=self.task.name)
-
-
-@dataclass(frozen=True)
-class _Look:
-    """What was read in one view of a picture, and what ties the view's cells to the picture."""
-
-    decoded: Decoded
-    grid: Grid
-    placement: Placement
 
 
 @dataclass(eq=False)
@@ -425,44 +270,16 @@ class _Job:
     image: Image.Image
 
 
-class _NoDecoder:
-    """Stands where an engine would: a model that labels words writes no text."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def start(self, pixels: NDArray[np.float32], sizes: Ids | None = None) -> DecoderRun:
-        raise ModelError(f"{self._name} labels words and writes no text")
-
-
-def _labelled(pages: PageWork, job: _Job, options: Options) -> Page:
-    """Read one page by its words; what is wrong with them is said of this page alone."""
-    try:
-        status, blocks = pages.read(Sheet(job.image, job.pending.input.source, job.number, options.words))
-    except UnrenderError as error:
-        return _failed(job.number, error)
-    return _page(job.number, job.image, status, blocks)
-
-
-def _open_engine(loaded: checkpoints.Loaded, wanted: str | None) -> Engine:
-    """Take ONNX where the folder has its graphs, torch otherwise, unless one is asked for."""
-    if wanted not in (None, "onnx", "torch"):
-        raise ConfigError(f"There is no engine called {wanted}; choose onnx or torch.")
-    if wanted == "onnx" and not loaded.exported:
-        raise ModelError(
-            f"{loaded.folder} has no ONNX graphs; make them with `unrender export`, or take --engine torch."
-        )
-    if loaded.exported and wanted != "torch":
-        from unrender.engines.onnx_engine import OnnxEngine
-
-        return OnnxEngine(loaded.folder)
-    try:
-        from unrender.engines.torch_engine import open_engine
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"{loaded.config.name} has no ONNX graphs, so reading it needs torch: pip install 'unrender[train]'"
-        ) from error
-    return open_engine(loaded, watch=_WATCHED_LAYERS)
+def _label(pages: PageWork, options: Options, queue: Sequence[_Job]) -> None:
+    """Read pages by their words; what is wrong with those of one page is said of it alone."""
+    for job in queue:
+        try:
+            status, blocks = pages.read(Sheet(job.image, job.pending.input.source, job.number, options.words))
+        except UnrenderError as error:
+            page = _failed(job.number, error)
+        else:
+            page = _page(job.number, job.image, status, blocks)
+        job.pending.pages[job.slot] = page
 
 
 def _as_input(source: Source | Input) -> Input:
@@ -478,13 +295,6 @@ def _page_numbers(wanted: Input, count: int, name: str) -> tuple[int, ...]:
 
 def _page(number: int, image: Image.Image, status: Status, blocks: tuple[Block, ...] = ()) -> Page:
     return Page(number=number, width=image.width, height=image.height, blocks=blocks, status=status)
-
-
-def _constraint(config: ModelConfig | PageModelConfig, tokenizer: Tokenizer) -> Constraint | None:
-    """Return what keeps a model to its grammar, where it has one."""
-    if isinstance(config, ModelConfig) and config.generation.well_formed and isinstance(tokenizer, LatexTokenizer):
-        return Grammar(tokenizer.tokens, config.generation.end, config.generation.max_tokens)
-    return None
 
 
 def _failed(number: int, error: UnrenderError) -> Page:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from unrender.errors import ConfigError, ImageError, UnrenderError
-from unrender.reader import Input
+from unrender.options import Input
 
 STANDARD_INPUT = "-"
 SUFFIXES = (

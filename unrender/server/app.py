@@ -16,7 +16,7 @@ from unrender import __version__, formats, sources, tasks
 from unrender.documents import Document, Json, to_dict
 from unrender.errors import NotationError
 from unrender.images import open_pages
-from unrender.reader import Options
+from unrender.options import Options
 from unrender.server import bodies, descriptions, events, problems
 from unrender.server.docs import render
 from unrender.server.guard import Guard

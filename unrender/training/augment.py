@@ -30,6 +30,8 @@ class Augmentation:
     scale: float = 0.5  # share of pictures whose size changes
     smallest: float = 0.7
     largest: float = 1.4
+    coarse: float = 0.0  # share of pictures shrunk and enlarged again, as a small screenshot is before it is read
+    coarsest: float = 0.4  # the smallest size they are shrunk to
     darken: float = 0.5  # share of pictures whose strokes become darker or lighter
     margin: int = 8  # up to so many pixels of paper on each side
     invert: float = 0.0  # share of pictures turned light on dark
@@ -52,6 +54,8 @@ def augment_placed(
         gray = _rescaled(gray, float(rng.uniform(settings.smallest, settings.largest)))
         down, across = (new / old for new, old in zip(gray.shape, before, strict=True))
         boxes = boxes * np.array([across, down, across, down], dtype=np.float32)
+    if rng.random() < settings.coarse:
+        gray = _coarsened(gray, float(rng.uniform(settings.coarsest, 0.9)))
     if rng.random() < settings.darken:
         gray = _toned(gray, float(rng.uniform(0.6, 2.2)))
     top, bottom, left, right = (int(side) for side in rng.integers(1, settings.margin + 1, 4))
@@ -94,6 +98,12 @@ def _rescaled(gray: Gray, factor: float) -> Gray:
     size = (max(4, round(width * factor)), max(4, round(height * factor)))
     method = cv2.INTER_AREA if factor < 1 else cv2.INTER_CUBIC
     return np.asarray(cv2.resize(gray, size, interpolation=method), dtype=np.uint8)
+
+
+def _coarsened(gray: Gray, factor: float) -> Gray:
+    height, width = gray.shape
+    small = _rescaled(gray, factor)
+    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
 
 
 def _toned(gray: Gray, gamma: float) -> Gray:

@@ -59,7 +59,7 @@ class PretrainRun:
     growth: tuple[tuple[float, int, bool], ...] = ((0.2, 4, False), (0.4, 6, False), (0.6, 6, True), (0.8, 12, True))
     measured: int = 12  # batches of whole held-out receipts, at each validation
     recipe: PageRecipe = PageRecipe(  # noqa: RUF009
-        updates=1600, rate=3e-4, fresh_rate=4.0, bias_rate=8.0, validate_every=200, log_every=20
+        updates=1600, rate=5e-5, fresh_rate=24.0, bias_rate=8.0, validate_every=200, log_every=20
     )
 
     def beginnings(self) -> list[Beginning]:
