@@ -131,6 +131,13 @@ def _shrink_to_canvas(image: Image.Image, prep: ImagePrep) -> Image.Image:
     return image.resize((fit_width, fit_height), Image.Resampling.BICUBIC, reducing_gap=2.0)
 
 
+def symbol_scale(image: Image.Image, prep: ImagePrep) -> float:
+    """Return by how much to scale a picture so that its symbols have the size the model knows."""
+    low, usual, high = prep.symbols
+    height = symbol_height(image.convert("L")) if usual else None
+    return 1.0 if height is None or low <= height <= high else usual / height
+
+
 def _free(image: Image.Image, prep: ImagePrep) -> tuple[Image.Image, Placement]:
     """Formulas, words: dark on light, crop to the ink, keep the size unless too large, pad right and bottom."""
     if _light_on_dark(image):
@@ -140,20 +147,13 @@ def _free(image: Image.Image, prep: ImagePrep) -> tuple[Image.Image, Placement]:
         left, top, right, bottom = ink_box(image)
         image = _crop_with_margin(image, (left, top, right, bottom), prep)
         left, top = left - prep.margin, top - prep.margin
-    wanted = prep.line_height / image.height if prep.line_height else _symbol_scale(image, prep)
+    wanted = prep.line_height / image.height if prep.line_height else symbol_scale(image, prep)
     scale = min(wanted * prep.zoom, prep.height / image.height, prep.width / image.width)
     width, height = max(1, int(image.width * scale + 0.5)), max(1, int(image.height * scale + 0.5))
     placement = Placement(left, top, scale_x=width / image.width, scale_y=height / image.height)
     if image.size != (width, height):
         image = image.resize((width, height), _RESAMPLE[prep.resample])
     return _pad(image, prep, _round_up(width, prep.multiple), _round_up(height, prep.multiple)), placement
-
-
-def _symbol_scale(image: Image.Image, prep: ImagePrep) -> float:
-    """Return by how much to scale a picture so that its symbols have the size the model knows."""
-    low, usual, high = prep.symbols
-    height = symbol_height(image.convert("L")) if usual else None
-    return 1.0 if height is None or low <= height <= high else usual / height
 
 
 _FITS: dict[str, Callable[[Image.Image, ImagePrep], tuple[Image.Image, Placement]]] = {

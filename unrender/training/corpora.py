@@ -30,6 +30,9 @@ from unrender.checkpoints.places import cache_folder
 from unrender.datasets import open_dataset
 from unrender.datasets.strokes import PEN, draw, read_ink, vary
 from unrender.errors import ConfigError, DataError, LatexError
+from unrender.models.config import ImagePrep
+from unrender.models.formula import formula as formula_model
+from unrender.pixels import symbol_scale
 from unrender.tokens import LatexTokenizer, read_list
 from unrender.training.data import BOXES, CacheWriter, Gray, Sample
 from unrender.training.formulas import (
@@ -199,10 +202,18 @@ def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer) -> None:
         text = _unified(example.target)
         if text is None or tokenizer.unknown(text) or len(text.split()) > MAX_TOKENS:
             continue
-        gray = crop_to_ink(np.asarray(draw(read_ink(example.path).strokes, vary(PEN, rng)).convert("L")))
+        picture = draw(read_ink(example.path).strokes, vary(PEN, rng)).convert("L")
+        gray = crop_to_ink(np.asarray(_as_read(picture, formula_model(tokenizer.size).image)))
         if _fits(gray):
             writer.add(Sample(gray, tuple(tokenizer.encode(text))))
     writer.close()
+
+
+def _as_read(picture: Image.Image, prep: ImagePrep) -> Image.Image:
+    """Bring a picture to the size at which the reader would look at it."""
+    scale = symbol_scale(picture, prep)
+    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+    return picture if scale == 1.0 else picture.resize(size, Image.Resampling.LANCZOS)
 
 
 def _make_set(folder: Path, formulas: Sequence[Formula], bank: Path | None, tokenizer: LatexTokenizer) -> None:

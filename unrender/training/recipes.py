@@ -91,12 +91,13 @@ _ALL = (
     ("crohme", 0.04),
 )
 _OFFICIAL = (
+    ("short", 0.02),
     ("short-hand", 0.02),
-    ("display", 0.12),
-    ("display-hand", 0.14),
-    ("printed-train", 0.34),
+    ("display", 0.11),
+    ("display-hand", 0.08),
+    ("printed-train", 0.40),
     ("handwritten-train", 0.34),
-    ("crohme", 0.04),
+    ("crohme", 0.03),
 )
 # From short to long: until it looks at the picture, a model learns most from many small updates on few tokens. The
 # last stage finishes on the labels as they are, whose habits of spacing and bracing no picture shows. Where TeX tells
@@ -119,7 +120,7 @@ FORMULA = FormulaRecipe(
         samples=700_000,
         threads=1,
     ),
-    augmentation=Augmentation(scale=0.3, smallest=0.75, largest=1.35, darken=0.3, margin=4),
+    augmentation=Augmentation(scale=0.5, smallest=0.75, largest=1.35, coarse=0.15, darken=0.3, margin=4),
     token_noise=0.02,
 )
 
