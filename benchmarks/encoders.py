@@ -2,9 +2,9 @@
 
     python benchmarks/encoders.py MINUTES [NAME ...]
 
-Needs the arrays of `unrender data formula`. Short typeset formulas only, of up to 6 tokens and then 10, because there an
-encoder shows in minutes what it can do. Prints the word error rate of each on such formulas of papers kept aside, after
-half of its time and after all of it; the table in docs/formula.md is what it printed.
+Needs the arrays of `unrender data formula`. Short typeset formulas only, of up to 6 tokens and then 10: there an
+encoder shows in minutes what it can do. Prints the word error rate of each on such formulas of papers kept aside,
+after half of its time and after all of it; the table in docs/formula.md is what it printed.
 """
 
 import json
