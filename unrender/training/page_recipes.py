@@ -16,7 +16,7 @@ from unrender.training.page_runs import FORMS, PretrainRun, TuneRun, folder_star
 _SHORT_PRETRAINING = PretrainRun(
     made=300,
     growth=((0.5, 4, False), (1.0, 6, True)),
-    recipe=replace(PretrainRun().recipe, updates=320, validate_every=0, save_seconds=3600, log_every=8),
+    recipe=replace(PretrainRun().recipe, updates=240, validate_every=0, save_seconds=3600, log_every=8),
 )
 _SHORT_TUNING = TuneRun(
     made_receipts=0,
