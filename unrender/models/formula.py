@@ -66,7 +66,7 @@ def formula(vocabulary: int) -> ModelConfig:
             beams=4,
             well_formed=True,
             second_looks=(0.9, 1.07, 1.15, 1.3),
-            sure=0.9,
+            sure=0.95,
         ),
         vocabulary="latex",
     )
