@@ -1,9 +1,11 @@
 """Several training processes, started by torchrun; without it there is one."""
 
+import gc
 import os
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # imported later, its defaults would keep the group and its threads alive for good
 
 
 def join() -> None:
@@ -13,9 +15,15 @@ def join() -> None:
 
 
 def leave() -> None:
-    """Part from the other processes."""
+    """Part from the other processes, once all have come to this point.
+
+    The group's threads must have ended before Python does, or they abort it: whatever uses the group must be out of
+    use by now.
+    """
     if dist.is_initialized():
+        dist.barrier()
         dist.destroy_process_group()
+        gc.collect()
 
 
 def rank() -> int:

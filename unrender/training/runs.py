@@ -122,15 +122,18 @@ def _run(
     resume: bool,
     hours: float | None,
 ) -> Path:
+    def train() -> None:
+        trainer = Trainer(module, stream, recipe, folder)
+        if resume:
+            trainer.resume()
+        with _progress_bar(trainer) as report:
+            trainer.run(validate, seconds=float("inf") if hours is None else hours * 3600, report=report)
+        if distributed.rank() == 0:
+            write_model(trainer, folder / "model", config, tokenizer)
+            draw_curves(folder / METRICS, folder / "curves.png")
+
     distributed.join()
-    trainer = Trainer(module, stream, recipe, folder)
-    if resume:
-        trainer.resume()
-    with _progress_bar(trainer) as report:
-        trainer.run(validate, seconds=float("inf") if hours is None else hours * 3600, report=report)
-    if distributed.rank() == 0:
-        write_model(trainer, folder / "model", config, tokenizer)
-        draw_curves(folder / METRICS, folder / "curves.png")
+    train()  # a function of its own: the trainer must be gone when the processes part
     distributed.leave()
     return folder / "model"
 
