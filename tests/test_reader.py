@@ -256,6 +256,14 @@ def test_of_looks_that_agree_the_surest_is_taken_wherever_it_was():
     assert Reader(LOOKS, engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5)) == alone
 
 
+def test_a_reading_that_got_lost_goes_on_at_the_size_that_reads_best():
+    generation = replace(CONFIG.generation, far_looks=(2.0,), lost=0.8, second_looks=(1.5,), sure=0.95)
+    for far, width in ((2.0, 44), (0.0, 24)):  # surer from afar or not: 1.5 times twice the size, or 1.5 times the size
+        engine = ScriptedEngine({10: 0.1, 20: far})
+        Reader(replace(CONFIG, generation=generation), engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5))
+        assert [shape[3] for (shape, _) in engine.batches] == [16, 28, width]
+
+
 def test_a_model_folder_reads_by_name_alone(tiny_folder: Path):
     document = unrender.read(bar(30), model=str(tiny_folder))
     assert document.model == str(tiny_folder)

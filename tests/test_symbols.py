@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw
 from unrender.models.formula import SYMBOLS, formula
 from unrender.pixels import place
 from unrender.symbols import stroke_boxes, symbol_height
+from unrender.training.typeset import Style, typeset
 
 
 def _letters(height: int, *, dark: bool = False) -> Image.Image:
@@ -46,6 +47,20 @@ def test_a_picture_without_ink_has_no_strokes() -> None:
 def test_bars_and_specks_do_not_count(height: int) -> None:
     found = symbol_height(_letters(height))
     assert found == pytest.approx(height, rel=0.15, abs=1)
+
+
+def test_tall_brackets_do_not_count() -> None:
+    image = _letters(10)
+    draw = ImageDraw.Draw(image)
+    for left in (2, 116):
+        draw.rectangle([left, 0, left + 1, 29], 0)
+    assert symbol_height(image) == pytest.approx(10, abs=1)
+
+
+def test_thin_strokes_do_not_fall_apart() -> None:
+    drawn = typeset([r"z _ { 5 } \to z _ { 1 } z _ { 2 } z _ { 3 }"], Style())[0]
+    assert drawn is not None
+    assert symbol_height(Image.fromarray(drawn)) == pytest.approx(8, abs=1)
 
 
 def test_a_bar_alone_tells_nothing() -> None:

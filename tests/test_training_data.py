@@ -167,6 +167,14 @@ def test_scale_stays_within_its_bounds_and_inversion_turns_all(picture):
     assert augment(picture, settings, rng)[0, 0] == 0
 
 
+def test_a_small_picture_may_grow_more(picture):
+    settings = Augmentation(nougat=False, scale=1.0, smallest=1.0, largest=1.2, darken=0.0, margin=1)
+    for small, largest in ((0, 1.2), (4 * picture.size, 2.0), (9 * picture.size, 2.2)):
+        rng = np.random.default_rng(0)
+        grown = [augment(picture, replace(settings, small=small), rng).shape[0] - 2 for _ in range(50)]
+        assert 0.9 * largest < max(grown) / picture.shape[0] <= largest + 0.02
+
+
 def test_a_coarse_picture_has_its_size_and_lost_its_edges(picture):
     plain = Augmentation(nougat=False, scale=0.0, darken=0.0, margin=1)
     coarse = replace(plain, coarse=1.0, coarsest=0.4)

@@ -66,7 +66,12 @@ class Sight:
         settings = self.config.generation
         if not settings.second_looks or first.decoded.sureness >= settings.sure:
             return first
-        looks = [first, *self.look([self.view(image, zoom) for zoom in settings.second_looks])]
+        looks, zoom = [first], 1.0
+        if first.decoded.sureness < settings.lost:
+            looks += self.look([self.view(image, far) for far in settings.far_looks])
+            surest = max(range(len(looks)), key=lambda number: looks[number].decoded.sureness)
+            zoom = (1.0, *settings.far_looks)[surest]
+        looks += self.look([self.view(image, zoom * near) for near in settings.second_looks])
         found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
         best, *rest = rank_readings([look.decoded for look in found])
         others = tuple(found[place].decoded for place in rest)

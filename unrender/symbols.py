@@ -5,14 +5,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 _LONGEST = 1024  # larger pictures are shrunk before they are measured
-_INK = 0.65  # of the way from the darkest grey to the paper: darker is ink
+_INK = 0.8  # of the way from the darkest grey to the paper: darker is ink; less breaks thin strokes into pieces
 _FLAT = 0.3  # of its width: a lower stroke is a bar or a minus, which says nothing about the size
+_SLIM = 3.0  # times its width: a higher stroke is a bracket, which grows with what it holds
 _DOT = 0.4  # of a tall stroke: smaller ones are dots and specks
-_TALL = 75  # percentile
+_TALL = 75  # percentile: capitals and digits differ less in height than all symbols do
 
 
 def symbol_height(gray: Image.Image) -> float | None:
-    """Return the height in pixels of the typical symbol of a dark-on-light picture; None when nothing tells."""
+    """Return the height in pixels of the taller symbols of a dark-on-light picture; None when nothing tells."""
     factor = max(1.0, max(gray.size) / _LONGEST)
     if factor > 1:
         gray = gray.resize((max(1, round(gray.width / factor)), max(1, round(gray.height / factor))))
@@ -20,11 +21,12 @@ def symbol_height(gray: Image.Image) -> float | None:
     darkest, lightest = float(values.min()), float(values.max())
     boxes = stroke_boxes(values < darkest + _INK * (lightest - darkest))
     heights, widths = boxes[:, 3] - boxes[:, 1], boxes[:, 2] - boxes[:, 0]
-    heights = heights[heights >= _FLAT * widths]
+    telling = (heights >= _FLAT * widths) & (heights <= _SLIM * widths)
+    heights = heights[telling if telling.any() else heights >= _FLAT * widths]
     if not heights.size:
         return None
     heights = heights[heights >= _DOT * np.percentile(heights, _TALL)]
-    return float(np.median(heights)) * factor
+    return float(np.percentile(heights, _TALL)) * factor
 
 
 def stroke_boxes(ink: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -182,6 +182,8 @@ class Generation:
     forbidden: tuple[int, ...] = ()
     repetition_guard: bool = False
     well_formed: bool = False  # vocabularies of LaTeX tokens only: write nothing that is not well-formed
+    far_looks: tuple[float, ...] = ()  # zooms among which the right size is sought, for a reading that got lost
+    lost: float = 0.0  # mean probability of a token (geometric) below which the size may be wrong
     second_looks: tuple[float, ...] = ()  # zooms at which an unsure reading is done again
     sure: float = 1.0  # mean probability of a token (geometric) that makes a second look needless
 

@@ -11,7 +11,7 @@ from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePr
 
 MAX_HEIGHT, MAX_WIDTH = 256, 1024
 _MAX_TOKENS = 256
-SYMBOLS = (7.0, 11.0, 15.0)  # what is below or above is brought to the middle; see docs/formula.md
+SYMBOLS = (7.5, 12.5, 20.0)  # what is below or above is brought to the middle; see docs/formula.md
 
 
 def formula(vocabulary: int) -> ModelConfig:
@@ -65,6 +65,8 @@ def formula(vocabulary: int) -> ModelConfig:
             max_tokens=_MAX_TOKENS,
             beams=4,
             well_formed=True,
+            far_looks=(0.5, 0.65, 0.8, 1.5, 1.9),
+            lost=0.75,
             second_looks=(0.9, 1.07, 1.15, 1.3),
             sure=0.95,
         ),

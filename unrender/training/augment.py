@@ -3,6 +3,7 @@
 Every function takes its random generator; the same generator state gives the same result.
 """
 
+import math
 import os
 import random
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import cv2
 
 Gray = NDArray[np.uint8]
 _PAPER = 255
+_LARGEST = 2.2  # how much too large a picture of a few small letters may seem
 _KERNEL = 2  # side of the erosion and dilation element
 
 
@@ -30,6 +32,9 @@ class Augmentation:
     scale: float = 0.5  # share of pictures whose size changes
     smallest: float = 0.7
     largest: float = 1.4
+    small: int = (
+        0  # pixels; a smaller picture may grow up to so many, but not beyond 2.2 times: few symbols hide its size
+    )
     coarse: float = 0.0  # share of pictures shrunk and enlarged again, as a small screenshot is before it is read
     coarsest: float = 0.4  # the smallest size they are shrunk to
     darken: float = 0.5  # share of pictures whose strokes become darker or lighter
@@ -51,7 +56,7 @@ def augment_placed(
     """Vary one picture and move the boxes (n, 4) in it along; Nougat's distortions move them by next to nothing."""
     if rng.random() < settings.scale:
         before = gray.shape
-        gray = _rescaled(gray, float(rng.uniform(settings.smallest, settings.largest)))
+        gray = _rescaled(gray, float(rng.uniform(settings.smallest, _largest(gray, settings))))
         down, across = (new / old for new, old in zip(gray.shape, before, strict=True))
         boxes = boxes * np.array([across, down, across, down], dtype=np.float32)
     if rng.random() < settings.coarse:
@@ -91,6 +96,11 @@ def replace_share(
     noise = rng.random(len(tokens)) < share
     noise[:1] = False
     return np.where(noise, rng.integers(first, vocabulary, len(tokens)), tokens)
+
+
+def _largest(gray: Gray, settings: Augmentation) -> float:
+    """Return by how much a picture may be enlarged."""
+    return max(settings.largest, min(_LARGEST, math.sqrt(settings.small / gray.size)))
 
 
 def _rescaled(gray: Gray, factor: float) -> Gray:

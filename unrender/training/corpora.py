@@ -6,6 +6,7 @@
 | short-hand, display-hand | the same kinds, written with harvested handwritten glyphs |
 | printed-unified, handwritten-unified | nine tenths of the official validation pictures, labels unified |
 | printed-train, handwritten-train | the same pictures, labels as they are |
+| fonts | the labels of printed-train, typeset in other fonts |
 | printed-held, handwritten-held | the tenth that no model is trained on |
 | typeset-held | formulas of papers that no model is trained on |
 | crohme | real pen strokes |
@@ -54,8 +55,11 @@ MAX_HEIGHT, MAX_WIDTH = 192, 640
 _CHUNK = 400  # formulas to one run of TeX
 _PROCESSES = 2
 _PLAIN = 0.75  # share of runs in Computer Modern at the usual size
+_FONTS = sorted(FONTS.keys() - {"computer-modern", "stix", "bright", "iwona", "antykwa"})  # the last are for measuring
+_SETTINGS = 2  # how often an official label is set in another font
 _HAND_SCALES = (1.1, 1.22)  # the handwritten pictures are drawn larger than the printed ones
 _SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 60_000, 12_000, 32_000, 36_000, 2_000
+_IN_FONTS = "fonts"
 _OFFICIAL = ("printed", "handwritten")
 _LAYOUT_DPI = 100
 
@@ -69,6 +73,7 @@ class _Job:
     number: int
     formulas: tuple[Formula, ...]
     bank: Path | None = None
+    plain: float = _PLAIN
 
 
 def make(name: str, source: Path, out: Path | None = None) -> Path:
@@ -85,12 +90,14 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
     display = [formula for formula in corpus if formula.display and not is_validation_paper(formula.paper)]
     held = [formula for formula in corpus if is_validation_paper(formula.paper)]
     bank = _make_bank(folder, official["handwritten"])
+    labels = [Formula(label, 0, display=True) for _, label in official["printed"] if _learnable(label, tokenizer)]
     plans: list[tuple[str, Sequence[Formula], Path | None]] = [
         ("short", inline[:_SHORT], None),
         ("short-hand", inline[_SHORT : _SHORT + _SHORT_HAND], bank),
         ("typeset-held", held[:_HELD], None),
         ("display-hand", display[-_DISPLAY_HAND:], bank),
         ("display", display[:_DISPLAY], None),
+        (_IN_FONTS, labels * _SETTINGS, None),
     ]
     _make_crohme(folder, source / "crohme-train", tokenizer)
     for set_name, formulas, glyphs in plans:
@@ -220,7 +227,9 @@ def _make_set(folder: Path, formulas: Sequence[Formula], bank: Path | None, toke
     """Draw formulas in several processes, hundreds to a run of TeX; count what could not be drawn."""
     if (folder / "index.npy").exists():
         return
-    jobs = [_Job(start, tuple(formulas[start : start + _CHUNK]), bank) for start in range(0, len(formulas), _CHUNK)]
+    plain = 0.0 if folder.name == _IN_FONTS else _PLAIN
+    chunks = [(start, tuple(formulas[start : start + _CHUNK])) for start in range(0, len(formulas), _CHUNK)]
+    jobs = [_Job(start, chunk, bank, plain) for start, chunk in chunks]
     writer = CacheWriter(folder, tokenizer.tokens)
     drawn = 0
     with get_context("spawn").Pool(_PROCESSES) as pool:
@@ -245,9 +254,9 @@ def _style(job: _Job) -> Style:
     rng = np.random.default_rng(job.number)
     display = job.formulas[0].display or bool(rng.random() < 0.5)
     points = int(rng.choice([10, 11, 12, 12, 12, 12]))
-    if rng.random() < _PLAIN:
+    if rng.random() < job.plain:
         return Style(points=points, display=display)
-    font = str(rng.choice([name for name in FONTS if name != "computer-modern"]))
+    font = str(rng.choice(_FONTS))
     return Style(points=points, dpi=int(rng.choice([85, 100, 100, 120])), font=font, display=display)
 
 
@@ -267,6 +276,10 @@ def _layouts(formulas: Sequence[str]) -> list[Layout | None]:
         good = compile_formulas(formulas, Style(), Path(folder))
         pages = iter(read_layouts(Path(folder) / "formulas.dvi", _LAYOUT_DPI) if any(good) else ())
         return [next(pages) if fine else None for fine in good]
+
+
+def _learnable(label: str, tokenizer: LatexTokenizer) -> bool:
+    return not is_held_out(label) and not tokenizer.unknown(label) and len(label.split()) <= MAX_TOKENS
 
 
 def _fits(gray: Gray | None) -> TypeGuard[Gray]:

@@ -91,13 +91,14 @@ _ALL = (
     ("crohme", 0.04),
 )
 _OFFICIAL = (
-    ("short", 0.02),
-    ("short-hand", 0.02),
-    ("display", 0.11),
-    ("display-hand", 0.08),
-    ("printed-train", 0.40),
-    ("handwritten-train", 0.34),
-    ("crohme", 0.03),
+    ("short", 0.07),
+    ("short-hand", 0.03),
+    ("display", 0.10),
+    ("display-hand", 0.05),
+    ("fonts", 0.09),
+    ("printed-train", 0.30),
+    ("handwritten-train", 0.20),
+    ("crohme", 0.16),
 )
 # From short to long: until it looks at the picture, a model learns most from many small updates on few tokens. The
 # last stage finishes on the labels as they are, whose habits of spacing and bracing no picture shows. Where TeX tells
@@ -120,7 +121,7 @@ FORMULA = FormulaRecipe(
         samples=700_000,
         threads=1,
     ),
-    augmentation=Augmentation(scale=0.5, smallest=0.75, largest=1.35, coarse=0.15, darken=0.3, margin=4),
+    augmentation=Augmentation(scale=0.5, smallest=0.65, largest=1.35, small=20_000, coarse=0.15, darken=0.3, margin=4),
     token_noise=0.02,
 )
 

@@ -31,8 +31,16 @@ FONTS = {
     "euler": r"\usepackage{eulervm}",
     "charter": r"\usepackage[charter]{mathdesign}",
     "fourier": r"\usepackage{fourier}",
+    "tx": r"\usepackage{txfonts}",
+    "kp": r"\usepackage{kpfonts}",
+    "stix": r"\usepackage{stix}",
+    "libertine": r"\usepackage{libertine,libertinust1math}",
+    "bright": r"\usepackage{cmbright}",
+    "arev": r"\usepackage{arev}",
+    "iwona": r"\usepackage[math]{iwona}",
+    "antykwa": r"\usepackage[math]{anttor}",
 }
-_SYMBOLS = {"charter"}  # brings its own AMS symbols
+_SYMBOLS = {"charter", "tx", "kp", "stix", "libertine"}  # bring their own AMS symbols
 _HALVING = 2  # pages are drawn at twice the resolution and reduced, as the Im2Latex pictures were
 _SECONDS_PER_RUN = 20
 _WHITE = 250

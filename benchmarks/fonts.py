@@ -1,0 +1,50 @@
+"""How well a formula reader reads other fonts.
+
+    python benchmarks/fonts.py MODEL [COUNT]
+
+Sets the same held-out formulas (the prepared set `printed-held` of `unrender data formula`) in each font and reads
+them with beam 4. Prints the share of wrong visible tokens, and how many formulas could be set in the font.
+"""
+
+import json
+import sys
+
+from PIL import Image
+from tqdm import tqdm
+
+from unrender.checkpoints.places import cache_folder
+from unrender.metrics import wer_visible
+from unrender.options import Input, Options
+from unrender.reader import Reader
+from unrender.training.data import Cache
+from unrender.training.typeset import FONTS, Style, typeset
+from unrender.training.validation import draw_subset
+
+_MARGIN = 10  # pixels of paper around a formula, as on a page
+
+
+def measure(model: str, count: int) -> dict[str, dict[str, float | int]]:
+    """Read `count` formulas in each font."""
+    cache, reader = Cache(cache_folder() / "formula" / "printed-held"), Reader.open(model)
+    labels = [cache.text(number) for number in draw_subset(len(cache), count)]
+    return {font: _read(reader, labels, font) for font in tqdm(FONTS)}
+
+
+def _read(reader: Reader, labels: list[str], font: str) -> dict[str, float | int]:
+    drawn = zip(labels, typeset(labels, Style(font=font)), strict=True)
+    pairs = [(label, Image.fromarray(gray)) for label, gray in drawn if gray is not None]
+    inputs = [Input(_framed(picture), label) for label, picture in pairs]
+    texts = [document.text for document in reader.read_many(inputs, options=Options(beams=4))]
+    wrong = wer_visible([label for label, _ in pairs], texts)
+    return {"wrong": round(wrong.value, 4), "formulas": len(pairs)}
+
+
+def _framed(picture: Image.Image) -> Image.Image:
+    framed = Image.new("L", (picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN), 255)
+    framed.paste(picture, (_MARGIN, _MARGIN))
+    return framed
+
+
+if __name__ == "__main__":
+    found = measure(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 60)
+    print(json.dumps(found, indent=2))
