@@ -30,6 +30,11 @@ def test_one_that_is_much_surer_is_believed_against_the_others():
     assert ranked(reading("zzzzz", 0.95), reading("abcde", 0.7), reading("abxde", 0.7))[0] == "zzzzz"
 
 
+def test_of_readings_that_are_as_sure_the_longer_is_believed():
+    assert ranked(reading("abd", 0.9), reading("abcd", 0.9))[0] == "abcd"
+    assert ranked(reading("abd", 0.95), reading("abcd", 0.8))[0] == "abd"
+
+
 def test_the_same_tokens_are_listed_once_by_their_surest():
     readings = [reading("ab", 0.5), reading("ab", 0.9), reading("cd", 0.6)]
     assert rank_readings(readings) == [1, 2]

@@ -64,6 +64,7 @@ def formula(vocabulary: int) -> ModelConfig:
             pad=0,
             max_tokens=_MAX_TOKENS,
             beams=4,
+            length_penalty=1.2,  # a reading that skips a part looks likelier than it is
             well_formed=True,
             far_looks=(0.5, 0.65, 0.8, 1.5, 1.9),
             lost=0.75,
