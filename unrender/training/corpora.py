@@ -6,6 +6,7 @@
 | short-hand, display-hand | the same kinds, written with harvested handwritten glyphs |
 | printed-unified, handwritten-unified | nine tenths of the official validation pictures, labels unified |
 | printed-train, handwritten-train | the same pictures, labels as they are |
+| symbols | every symbol of the vocabulary by itself, typeset |
 | fonts | the labels of printed-train, typeset in other fonts |
 | printed-held, handwritten-held | the tenth that no model is trained on |
 | typeset-held | formulas of papers that no model is trained on |
@@ -57,6 +58,7 @@ _PROCESSES = 2
 _PLAIN = 0.75  # share of runs in Computer Modern at the usual size
 _FONTS = sorted(FONTS.keys() - {"computer-modern", "stix", "bright", "iwona", "antykwa"})  # the last are for measuring
 _SETTINGS = 2  # how often an official label is set in another font
+_SYMBOL_SETTINGS = 12  # how often a symbol is set by itself
 _HAND_SCALES = (1.1, 1.22)  # the handwritten pictures are drawn larger than the printed ones
 _SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 60_000, 12_000, 32_000, 36_000, 2_000
 _IN_FONTS = "fonts"
@@ -91,6 +93,7 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
     held = [formula for formula in corpus if is_validation_paper(formula.paper)]
     bank = _make_bank(folder, official["handwritten"])
     labels = [Formula(label, 0, display=True) for _, label in official["printed"] if _learnable(label, tokenizer)]
+    symbols = [Formula(token, 0, display=False) for token in tokenizer.tokens if _stands_alone(token)]
     plans: list[tuple[str, Sequence[Formula], Path | None]] = [
         ("short", inline[:_SHORT], None),
         ("short-hand", inline[_SHORT : _SHORT + _SHORT_HAND], bank),
@@ -98,6 +101,7 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
         ("display-hand", display[-_DISPLAY_HAND:], bank),
         ("display", display[:_DISPLAY], None),
         (_IN_FONTS, labels * _SETTINGS, None),
+        ("symbols", symbols * _SYMBOL_SETTINGS, None),
     ]
     _make_crohme(folder, source / "crohme-train", tokenizer)
     for set_name, formulas, glyphs in plans:
@@ -280,6 +284,13 @@ def _layouts(formulas: Sequence[str]) -> list[Layout | None]:
 
 def _learnable(label: str, tokenizer: LatexTokenizer) -> bool:
     return not is_held_out(label) and not tokenizer.unknown(label) and len(label.split()) <= MAX_TOKENS
+
+
+def _stands_alone(token: str) -> bool:
+    try:
+        return latex.normalise(token) == token
+    except LatexError:
+        return False
 
 
 def _fits(gray: Gray | None) -> TypeGuard[Gray]:
