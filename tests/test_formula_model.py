@@ -11,9 +11,17 @@ from unrender.checkpoints import resolve
 from unrender.datasets import open_dataset
 from unrender.metrics.sequences import visible
 from unrender.reader import Reader
+from unrender.training.typeset import Style, typeset
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 LABELS = {example.path.name: example.target for example in open_dataset(EXAMPLES, limits=None).examples}
+EVERYDAY = r"""
+    a + b ; x = 1 ; x ^ { 2 } ; a ^ { 2 } + b ^ { 2 } = c ^ { 2 } ; E = m c ^ { 2 } ; z _ { 1 } z _ { 2 } ; F = m a
+    ; \frac { a } { b } ; \sqrt { x ^ { 2 } + 1 } ; y = m x + b ; f ( x ) = x ^ { 2 } ; \int _ { 0 } ^ { 1 } x d x
+    ; 1 0 0 ; \sum _ { i = 1 } ^ { n } i = \frac { n ( n + 1 ) } { 2 } ; e ^ { i \pi } + 1 = 0 ; \frac { d y } { d x }
+    ; \operatorname* { l i m } _ { x \rightarrow 0 } \frac { \operatorname { s i n } x } { x } = 1 ; 3 . 1 4 ; a \leq b
+    ; P V = n R T ; \left( \begin{array} { c c } { a } & { b } \\ { c } & { d } \\ \end{array} \right) ; \vec { v }
+""".replace("\n", " ").split(" ; ")
 _MEGABYTES = 1_000_000
 
 
@@ -27,19 +35,7 @@ def seen(text: str) -> list[str]:
     return visible(latex.normalise(text, unify=True))
 
 
-MISREAD = {
-    "rotation.png": "one cos is written as upright letters, not as an operator",
-    "schroedinger.png": "the hat is read as a tilde",
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=MISREAD[name])) if name in MISREAD else name
-        for name in LABELS
-    ],
-)
+@pytest.mark.parametrize("name", LABELS)
 def test_the_samples_are_read_right(reader, name):
     document = reader.read(EXAMPLES / name)
     assert seen(document.text) == seen(LABELS[name])
@@ -57,6 +53,16 @@ def test_size_hardly_matters(reader, scale):
         wrong += Levenshtein.distance(seen(reader.read(scaled).text), seen(label))
         count += len(seen(label))
     assert wrong <= 0.1 * count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dpi", [100, 200, 300])
+def test_what_everyone_tries_first_is_read(reader, dpi):
+    drawn = [Image.fromarray(gray) for gray in typeset(EVERYDAY, Style(points=10, dpi=dpi)) if gray is not None]
+    assert len(drawn) == len(EVERYDAY)
+    read = [reader.read(ImageOps.expand(picture, 20, 255)).text for picture in drawn]
+    wrong = [text for text, formula in zip(read, EVERYDAY, strict=True) if seen(text) != seen(formula)]
+    assert len(wrong) <= 1, wrong
 
 
 @pytest.mark.parametrize("border", [0, 40, 200])

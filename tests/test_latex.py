@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from unrender.errors import LatexError
 from unrender.latex import bare, check, normalise, parse, tokenise, write
+from unrender.latex.arrays import surplus_columns
 
 relaxed = settings(deadline=None, max_examples=150)  # a busy machine is no failure
 
@@ -284,3 +285,18 @@ def _is_canonical(label: str) -> bool:
         return normalise(label) == label
     except LatexError:
         return False
+
+
+@pytest.mark.parametrize(
+    ("text", "surplus"),
+    [
+        (r"\begin{array} { l c r } { a } & { b } \\ { c } \\ \end{array}", {4}),
+        (r"\begin{array} { l c } { a } & { b } \\ \end{array}", set()),
+        (r"\begin{array} { c } { a } & { b } \\ \end{array}", set()),
+        (r"\begin{array} { c c } { \begin{array} { c c } { a } & { b } \end{array} } \\ \end{array}", {3}),
+        (r"a & c c", set()),
+        (r"\begin{array} { c c", set()),
+    ],
+)
+def test_columns_that_no_row_fills_are_found(text: str, surplus: set[int]) -> None:
+    assert surplus_columns(text.split()) == surplus

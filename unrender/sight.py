@@ -13,6 +13,7 @@ from unrender.consensus import rank_readings
 from unrender.decoding import ALTERNATIVES, BeamRow, Constraint, Decoded, Engine, GreedyRow, Ids, Rules, beam, greedy
 from unrender.documents import Alternative, Block, Reading, Token
 from unrender.images import Placement, place, stack
+from unrender.latex.arrays import surplus_columns
 from unrender.latex.grammar import Grammar
 from unrender.models.config import ModelConfig
 from unrender.options import Options
@@ -89,6 +90,7 @@ class Sight:
 
     def blocks(self, look: Look, task: Task) -> tuple[Block, ...]:
         """Return what a task makes of a look; where that is one block, it has its tokens with it."""
+        look = replace(look, decoded=self._tidied(look.decoded))
         decoded, wanted = look.decoded, self.options.n_best
         blocks = task.parse(self.tokenizer.decode(decoded.tokens))
         if len(blocks) != 1:
@@ -101,6 +103,21 @@ class Sight:
             readings=tuple(Reading(self.tokenizer.decode(one.tokens), self._confidence(one)) for one in best),
         )
         return (whole,)
+
+    def _tidied(self, decoded: Decoded) -> Decoded:
+        """Leave out the columns of arrays that no row fills, which no picture shows; in the runners-up too."""
+        if not isinstance(self.tokenizer, LatexTokenizer):
+            return decoded
+        surplus = surplus_columns([self.tokenizer.piece(token).strip() for token in decoded.tokens])
+        kept = [place for place in range(len(decoded.tokens)) if place not in surplus]
+        return replace(
+            decoded,
+            tokens=tuple(decoded.tokens[place] for place in kept),
+            log_probabilities=tuple(decoded.log_probabilities[place] for place in kept),
+            alternatives=tuple(decoded.alternatives[place] for place in kept) if decoded.alternatives else (),
+            attention=tuple(decoded.attention[place] for place in kept) if decoded.attention else (),
+            runners_up=tuple(self._tidied(other) for other in decoded.runners_up),
+        )
 
     def _decode(
         self, pixels: NDArray[np.float32], sizes: Ids | None, listener: Callable[[int, int], None] | None
