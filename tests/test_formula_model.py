@@ -43,7 +43,7 @@ def test_the_samples_are_read_right(reader, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", [0.5, 0.7, 1.5, 2.0, 3.0, 4.0])
+@pytest.mark.parametrize("scale", [0.4, 0.5, 0.7, 1.5, 2.0, 3.0, 4.0])
 def test_size_hardly_matters(reader, scale):
     wrong = count = 0
     for name, label in LABELS.items():
