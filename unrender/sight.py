@@ -13,7 +13,7 @@ from unrender.consensus import rank_readings
 from unrender.decoding import ALTERNATIVES, BeamRow, Constraint, Decoded, Engine, GreedyRow, Ids, Rules, beam, greedy
 from unrender.documents import Alternative, Block, Reading, Token
 from unrender.images import Placement, place, stack
-from unrender.latex.arrays import surplus_columns
+from unrender.latex.arrays import fit_columns
 from unrender.latex.grammar import Grammar
 from unrender.models.config import ModelConfig
 from unrender.options import Options
@@ -105,11 +105,10 @@ class Sight:
         return (whole,)
 
     def _tidied(self, decoded: Decoded) -> Decoded:
-        """Leave out the columns of arrays that no row fills, which no picture shows; in the runners-up too."""
+        """Make arrays declare the columns they have, in the runners-up too."""
         if not isinstance(self.tokenizer, LatexTokenizer):
             return decoded
-        surplus = surplus_columns([self.tokenizer.piece(token).strip() for token in decoded.tokens])
-        kept = [place for place in range(len(decoded.tokens)) if place not in surplus]
+        kept = fit_columns([self.tokenizer.piece(token).strip() for token in decoded.tokens])
         return replace(
             decoded,
             tokens=tuple(decoded.tokens[place] for place in kept),

@@ -14,9 +14,13 @@ class _Array:
     widest: int = 1
 
 
-def surplus_columns(tokens: Sequence[str]) -> set[int]:
-    """Return the places of the column letters that no row of their array has a cell for."""
-    surplus: set[int] = set()
+def fit_columns(tokens: Sequence[str]) -> list[int]:
+    """Return the places of the tokens that make every array declare as many columns as its widest row has cells.
+
+    Letters of columns that no row fills are left out, which no picture shows; where cells have no column, which TeX
+    refuses, the place of the last letter is repeated.
+    """
+    times = [1] * len(tokens)
     opened: list[_Array] = []
     for place, token in enumerate(tokens):
         if token == r"\begin{array}":
@@ -29,10 +33,13 @@ def surplus_columns(tokens: Sequence[str]) -> set[int]:
             opened[-1].declared = token == "}"
         elif token == r"\end{array}":
             array = opened.pop()
-            surplus.update(array.columns[array.widest :])
+            for surplus in array.columns[array.widest :]:
+                times[surplus] = 0
+            if array.columns:
+                times[array.columns[-1]] += max(0, array.widest - len(array.columns))
         elif token == r"\\":
             opened[-1].cells = 1
         elif token == "&":
             opened[-1].cells += 1
             opened[-1].widest = max(opened[-1].widest, opened[-1].cells)
-    return surplus
+    return [place for place, count in enumerate(times) for _ in range(count)]
