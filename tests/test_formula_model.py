@@ -9,7 +9,9 @@ from rapidfuzz.distance import Levenshtein
 from unrender import latex
 from unrender.checkpoints import resolve
 from unrender.datasets import open_dataset
+from unrender.latex.arrays import fit_columns
 from unrender.metrics.sequences import visible
+from unrender.options import Options
 from unrender.reader import Reader
 from unrender.training.typeset import Style, typeset
 
@@ -40,6 +42,15 @@ def test_the_samples_are_read_right(reader, name):
     document = reader.read(EXAMPLES / name)
     assert seen(document.text) == seen(LABELS[name])
     assert document.confidence is not None
+
+
+def test_other_readings_differ_and_declare_their_columns(reader):
+    [block] = reader.read(EXAMPLES / "rotation.png", Options(n_best=6)).blocks
+    texts = [one.text for one in block.readings]
+    assert len(set(texts)) == len(texts) > 1
+    for text in texts:
+        tokens = text.split()
+        assert fit_columns(tokens) == list(range(len(tokens)))
 
 
 @pytest.mark.slow

@@ -105,17 +105,21 @@ class Sight:
         return (whole,)
 
     def _tidied(self, decoded: Decoded) -> Decoded:
-        """Make arrays declare the columns they have, in the runners-up too."""
+        """Make arrays declare the columns they have; of readings that are the same then, the first is kept."""
         if not isinstance(self.tokenizer, LatexTokenizer):
             return decoded
         kept = fit_columns([self.tokenizer.piece(token).strip() for token in decoded.tokens])
+        tokens = tuple(decoded.tokens[place] for place in kept)
+        others = {tokens: decoded}
+        for other in map(self._tidied, decoded.runners_up):
+            others.setdefault(other.tokens, other)
         return replace(
             decoded,
-            tokens=tuple(decoded.tokens[place] for place in kept),
+            tokens=tokens,
             log_probabilities=tuple(decoded.log_probabilities[place] for place in kept),
             alternatives=tuple(decoded.alternatives[place] for place in kept) if decoded.alternatives else (),
             attention=tuple(decoded.attention[place] for place in kept) if decoded.attention else (),
-            runners_up=tuple(self._tidied(other) for other in decoded.runners_up),
+            runners_up=tuple(others.values())[1:],
         )
 
     def _decode(
