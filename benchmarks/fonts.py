@@ -9,8 +9,8 @@ them with beam 4. Prints the share of wrong visible tokens, and how many formula
 import json
 import sys
 
-from PIL import Image
-from tqdm import tqdm
+from PIL import Image, ImageOps
+from rich.progress import track
 
 from unrender.checkpoints.places import cache_folder
 from unrender.metrics import wer_visible
@@ -27,22 +27,16 @@ def measure(model: str, count: int) -> dict[str, dict[str, float | int]]:
     """Read `count` formulas in each font."""
     cache, reader = Cache(cache_folder() / "formula" / "printed-held"), Reader.open(model)
     labels = [cache.text(number) for number in draw_subset(len(cache), count)]
-    return {font: _read(reader, labels, font) for font in tqdm(FONTS)}
+    return {font: _read(reader, labels, font) for font in track(FONTS, "fonts")}
 
 
 def _read(reader: Reader, labels: list[str], font: str) -> dict[str, float | int]:
     drawn = zip(labels, typeset(labels, Style(font=font)), strict=True)
     pairs = [(label, Image.fromarray(gray)) for label, gray in drawn if gray is not None]
-    inputs = [Input(_framed(picture), label) for label, picture in pairs]
+    inputs = [Input(ImageOps.expand(picture, _MARGIN, 255), label) for label, picture in pairs]
     texts = [document.text for document in reader.read_many(inputs, options=Options(beams=4))]
     wrong = wer_visible([label for label, _ in pairs], texts)
     return {"wrong": round(wrong.value, 4), "formulas": len(pairs)}
-
-
-def _framed(picture: Image.Image) -> Image.Image:
-    framed = Image.new("L", (picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN), 255)
-    framed.paste(picture, (_MARGIN, _MARGIN))
-    return framed
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ by a third of its size.
 import json
 import sys
 
-from PIL import Image
+from PIL import Image, ImageOps
 from rapidfuzz.distance import Levenshtein
 
 from unrender.checkpoints.places import cache_folder
@@ -29,9 +29,7 @@ def measure(model: str, count: int) -> dict[str, float | int]:
     cache, reader = Cache(cache_folder() / "formula" / "typeset-held"), Reader.open(model)
     symbols = found = 0
     for number in draw_subset(len(cache), count):
-        picture = Image.fromarray(cache.gray(number))
-        framed = Image.new("L", (picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN), 255)
-        framed.paste(picture, (_MARGIN, _MARGIN))
+        framed = ImageOps.expand(Image.fromarray(cache.gray(number)), _MARGIN, 255)
         blocks = reader.read(framed, Options(beams=1)).pages[0].blocks
         tokens = blocks[0].tokens if blocks else ()
         label, boxes = cache.text(number).split(), cache.boxes(number).astype(float) + _MARGIN

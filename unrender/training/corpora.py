@@ -61,7 +61,6 @@ _SETTINGS = 2  # how often an official label is set in another font
 _SYMBOL_SETTINGS = 12  # how often a symbol is set by itself
 _HAND_SCALES = (1.1, 1.22)  # the handwritten pictures are drawn larger than the printed ones
 _SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 60_000, 12_000, 32_000, 36_000, 2_000
-_IN_FONTS = "fonts"
 _OFFICIAL = ("printed", "handwritten")
 _LAYOUT_DPI = 100
 
@@ -75,7 +74,7 @@ class _Job:
     number: int
     formulas: tuple[Formula, ...]
     bank: Path | None = None
-    plain: float = _PLAIN
+    plain: float = _PLAIN  # the chance of Computer Modern at the usual size
 
 
 def make(name: str, source: Path, out: Path | None = None) -> Path:
@@ -100,14 +99,14 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
         ("typeset-held", held[:_HELD], None),
         ("display-hand", display[-_DISPLAY_HAND:], bank),
         ("display", display[:_DISPLAY], None),
-        (_IN_FONTS, labels * _SETTINGS, None),
         ("symbols", symbols * _SYMBOL_SETTINGS, None),
     ]
     _make_crohme(folder, source / "crohme-train", tokenizer)
     for set_name, formulas, glyphs in plans:
         _make_set(folder / set_name, formulas, glyphs, tokenizer)
+    _make_set(folder / "fonts", labels * _SETTINGS, None, tokenizer, plain=0.0)
     official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
-    for set_name in (*(name for name, _, _ in plans), *official_sets):
+    for set_name in (*(name for name, _, _ in plans), "fonts", *official_sets):
         _place(folder / set_name)
     return folder
 
@@ -227,11 +226,12 @@ def _as_read(picture: Image.Image, prep: ImagePrep) -> Image.Image:
     return picture if scale == 1.0 else picture.resize(size, Image.Resampling.LANCZOS)
 
 
-def _make_set(folder: Path, formulas: Sequence[Formula], bank: Path | None, tokenizer: LatexTokenizer) -> None:
+def _make_set(
+    folder: Path, formulas: Sequence[Formula], bank: Path | None, tokenizer: LatexTokenizer, plain: float = _PLAIN
+) -> None:
     """Draw formulas in several processes, hundreds to a run of TeX; count what could not be drawn."""
     if (folder / "index.npy").exists():
         return
-    plain = 0.0 if folder.name == _IN_FONTS else _PLAIN
     chunks = [(start, tuple(formulas[start : start + _CHUNK])) for start in range(0, len(formulas), _CHUNK)]
     jobs = [_Job(start, chunk, bank, plain) for start, chunk in chunks]
     writer = CacheWriter(folder, tokenizer.tokens)
