@@ -14,10 +14,10 @@ from rich.progress import track
 
 from unrender.checkpoints.places import cache_folder
 from unrender.metrics import wer_visible
-from unrender.options import Input, Options
-from unrender.reader import Reader
+from unrender.reading.options import Input, Options
+from unrender.reading.reader import Reader
 from unrender.training.data import Cache
-from unrender.training.typeset import FONTS, Style, typeset
+from unrender.training.formula.typeset import FONTS, Style, typeset
 from unrender.training.validation import draw_subset
 
 _MARGIN = 10  # pixels of paper around a formula, as on a page

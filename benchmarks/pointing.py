@@ -15,8 +15,8 @@ from rapidfuzz.distance import Levenshtein
 
 from unrender.checkpoints.places import cache_folder
 from unrender.documents import Box
-from unrender.options import Options
-from unrender.reader import Reader
+from unrender.reading.options import Options
+from unrender.reading.reader import Reader
 from unrender.training.data import Cache
 from unrender.training.validation import draw_subset
 

@@ -16,10 +16,10 @@ import numpy as np
 from PIL import Image
 
 from unrender.checkpoints import find_pages
-from unrender.datasets.sroie import Receipt, read_receipts
-from unrender.field_evaluation import FieldEvaluation, ReceiptCase
-from unrender.page_work import PageWork
-from unrender.receipts import FIELDS, LABELS, find_fields
+from unrender.evaluation.datasets.sroie import Receipt, read_receipts
+from unrender.evaluation.field_evaluation import FieldEvaluation, ReceiptCase
+from unrender.reading.labels import PageWork
+from unrender.reading.receipts import FIELDS, LABELS, find_fields
 from unrender.words import RapidReader, WordPage, common_lexicon, part_words
 
 
@@ -43,7 +43,7 @@ def main() -> None:
 
 def bound(receipts: list[Receipt]) -> dict[str, float]:
     """Label words from the truth itself and decode them: what no labelling of these words can surpass."""
-    from unrender.training.fields import label_receipt
+    from unrender.training.receipt.fields import label_receipt
 
     cases = []
     for receipt in receipts:
@@ -59,7 +59,7 @@ def bound(receipts: list[Receipt]) -> dict[str, float]:
 
 def recognised(receipts: list[Receipt], cache: Path, reader: RapidReader) -> Iterator[Receipt]:
     """Read receipts with RapidOCR, or take what a training run has kept of it."""
-    from unrender.training.page_sets import page_from_json
+    from unrender.training.receipt.sets import page_from_json
 
     for receipt in receipts:
         kept = cache / f"{receipt.name}.json"

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.checkpoints.pages import wordpiece
-from unrender.labelling import PageTokenizer
+from unrender.engines.labelling import PageTokenizer
 from unrender.models.config import ImagePrep
 from unrender.models.layoutlmv2 import LayoutConfig, PageModelConfig, SmallCnnConfig
-from unrender.receipts import LABELS
+from unrender.reading.receipts import LABELS
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:/-()&$"

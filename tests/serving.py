@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from unrender import tasks
-from unrender.decoding import Ids, Scores
+from unrender.decoding.search import Ids, Scores
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
-from unrender.reader import Reader
+from unrender.reading.reader import Reader
 from unrender.server import Limits, Shelf, create_app
 from unrender.tokens import LatexTokenizer
 

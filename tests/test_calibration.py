@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from unrender.calibration import AS_IT_IS, confidence_of, cross_validated_error, fit_line, log_odds
-from unrender.cli import app
+from unrender.cli.main import app
+from unrender.decoding.calibration import AS_IT_IS, confidence_of, cross_validated_error, fit_line, log_odds
 from unrender.metrics import calibration_error
 
 
@@ -55,7 +55,7 @@ def test_the_command_stores_the_fit_and_the_reader_uses_it(tmp_path: Path) -> No
     from PIL import Image
 
     from unrender.checkpoints import load
-    from unrender.reader import Reader
+    from unrender.reading.reader import Reader
 
     model, data = tmp_path / "model", tmp_path / "data"
     shutil.copytree(load("formula").folder, model)

@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 import unrender
-from unrender import cli, sources
+from unrender.cli import main as cli
+from unrender.cli import sources
 from unrender.models import PRESETS
 
 FIELDS = {"name", "task", "parameters", "bytes", "licence", "where", "seed"}

@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as some
 
-from unrender.consensus import rank_readings
-from unrender.decoding import Decoded
+from unrender.decoding.search import Decoded
+from unrender.reading.consensus import rank_readings
 
 
 def reading(tokens: str, sure: float, complete: bool = True) -> Decoded:

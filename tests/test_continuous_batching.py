@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from unrender import tasks
-from unrender.decoding import BeamRow, Decoded, GreedyRow, Ids, Rules, Scores, beam, greedy
+from unrender.decoding.repetition import Guard
+from unrender.decoding.search import BeamRow, Decoded, GreedyRow, Ids, Rules, Scores, beam, greedy
 from unrender.engines.continuous import JoinableEngine, decode_continuously
 from unrender.engines.export import write_graphs
 from unrender.engines.onnx_engine import OnnxEngine
-from unrender.options import Options
-from unrender.reader import Reader
-from unrender.repetition import Guard
+from unrender.reading.options import Options
+from unrender.reading.reader import Reader
 from unrender.tokens import open_tokenizer
 
 _PROMPTS = [(1,), (1, 7, 9)]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unrender.datasets import SEED_004, UPSTREAM, Limits, open_dataset
-from unrender.datasets.strokes import PEN, Pen, draw, read_ink, vary
 from unrender.errors import DataError
+from unrender.evaluation.datasets import SEED_004, UPSTREAM, Limits, open_dataset
+from unrender.evaluation.datasets.strokes import PEN, Pen, draw, read_ink, vary
 from unrender.formats.donut import parse_tags
 
 INK = """<ink xmlns="http://www.w3.org/2003/InkML">

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.fakes import END, HistoryRun, PlayedRun, ScriptedRun
-from unrender.decoding import Decoded, EarlyStopping, Ids, Scores, beam, greedy
+from unrender.decoding.repetition import Guard
+from unrender.decoding.search import Decoded, EarlyStopping, Ids, Scores, beam, greedy
 from unrender.errors import ConfigError, ModelError
-from unrender.repetition import Guard
 
 
 def prompt(rows: int) -> Ids:

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image, ImageDraw
 
 from unrender import tasks
-from unrender.charts import bars
-from unrender.datasets import Dataset, Example
 from unrender.documents import Block, Document, Page, Status
-from unrender.evaluation import describe, evaluate
-from unrender.report import write_report
+from unrender.evaluation.charts import bars
+from unrender.evaluation.datasets import Dataset, Example
+from unrender.evaluation.evaluate import describe, evaluate
+from unrender.evaluation.report import write_report
 
 KEYS = [
     "wer", "wer_visible", "cer", "bleu", "edit", "exact", "exp_rate", "exp_rate_1", "exp_rate_2", "exp_rate_3", "valid",

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from unrender.checkpoints import find_pages
-from unrender.field_calibration import Judged, cross_validated_error, fit_calibration
+from unrender.evaluation.field_calibration import Judged, cross_validated_error, fit_calibration
 from unrender.metrics import calibration_error
-from unrender.receipts import Calibration, box_of
-from unrender.training.documents import make_document
+from unrender.reading.receipts import Calibration, box_of
+from unrender.training.receipt.documents import make_document
 from unrender.words import Word
 
 

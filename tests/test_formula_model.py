@@ -8,12 +8,12 @@ from rapidfuzz.distance import Levenshtein
 
 from unrender import latex
 from unrender.checkpoints import resolve
-from unrender.datasets import open_dataset
+from unrender.evaluation.datasets import open_dataset
 from unrender.latex.arrays import fit_columns
 from unrender.metrics.sequences import visible
-from unrender.options import Options
-from unrender.reader import Reader
-from unrender.training.typeset import Style, typeset
+from unrender.reading.options import Options
+from unrender.reading.reader import Reader
+from unrender.training.formula.typeset import Style, typeset
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 LABELS = {example.path.name: example.target for example in open_dataset(EXAMPLES, limits=None).examples}

@@ -6,8 +6,17 @@ import cv2
 import numpy as np
 import pytest
 
-from unrender.training.handwriting import GlyphBank, HandGlyph, Layout, Rule, compose, fit, harvest, read_layouts
-from unrender.training.typeset import Style, compile_formulas, find_tools
+from unrender.training.formula.handwriting import (
+    GlyphBank,
+    HandGlyph,
+    Layout,
+    Rule,
+    compose,
+    fit,
+    harvest,
+    read_layouts,
+)
+from unrender.training.formula.typeset import Style, compile_formulas, find_tools
 
 DPI = 100
 FORMULAS = (r"\frac { a } { b } + x", "x _ { i } ^ { 2 } = 1 + \\alpha \\beta \\gamma k m", r"\,")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from unrender.errors import ImageError
-from unrender.images import MAX_PIXELS, is_blank, open_pages
+from unrender.images.opening import MAX_PIXELS, is_blank, open_pages
 
 WIDTH, HEIGHT = 60, 40
 ORIENTATION_TAG = 0x0112

@@ -19,44 +19,22 @@ ARROWS: dict[str, frozenset[str]] = {
         "errors": "",
         "documents": "",
         "metrics": "",
-        "calibration": "metrics",
         "latex": "",
         "models": "",
         "tokens": "",
-        "repetition": "",
-        "decoding": "repetition",
-        "consensus": "decoding",
-        "symbols": "",
-        "pixels": "models symbols",
-        "images": "pixels",
+        "decoding": "metrics",
+        "images": "models",
         "words": "documents images",
-        "labelling": "models",
-        "receipts": "documents words",
-        "page_work": "checkpoints documents engines images labelling metrics models receipts words",
         "formats": "documents latex",
         "tasks": "documents formats metrics",
         "layers": "models",
         "checkpoints": "models tokens",
-        "engines": "checkpoints decoding labelling layers models",
-        "places": "documents images models",
-        "options": "images",
-        "sight": (
-            "calibration consensus decoding documents images latex models options places repetition tasks tokens"
-        ),
-        "reader": "checkpoints decoding documents engines images models options page_work places sight tasks tokens",
-        "overlay": "documents",
-        "sources": "options",
-        "delivery": "documents formats images options overlay",
-        "listing": "checkpoints models",
-        "datasets": "documents formats latex words",
-        "field_evaluation": "datasets documents metrics page_work receipts",
-        "field_calibration": "calibration datasets field_evaluation metrics page_work receipts",
-        "evaluation": "calibration datasets documents latex metrics models options reader",
-        "charts": "",
-        "report": "charts evaluation images metrics",
+        "engines": "checkpoints decoding layers models",
+        "reading": "checkpoints decoding documents engines images latex metrics models tasks tokens words",
+        "evaluation": "decoding documents formats images latex metrics models reading words",
         "bench": "checkpoints decoding engines layers models",
-        "server": "decoding delivery documents formats images listing options reader sources tasks",
-        "__init__": "documents images reader",
+        "server": "checkpoints cli decoding documents formats images reading tasks",
+        "__init__": "documents images reading",
         "__main__": "cli",
     }.items()
 } | {"cli": EVERYTHING, "training": EVERYTHING}
@@ -109,12 +87,12 @@ def test_torch_is_imported_at_module_level_only_where_models_compute_or_train(pa
 
 
 def test_help_loads_nothing_heavy():
-    script = "import sys, unrender, unrender.cli; print(*sys.modules)"
+    script = "import sys, unrender, unrender.cli.main; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "PIL", "onnxruntime", "torch", "tokenizers", "rapidfuzz", "pypdfium2"} & set(loaded)
 
 
 def test_reading_loads_no_torch():
-    script = "import sys, unrender.reader, unrender.delivery; print(*sys.modules)"
+    script = "import sys, unrender.reading.reader, unrender.cli.delivery; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not TORCH_LIBRARIES & set(loaded)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unrender.engines.labelling import cut_windows, label_words, stack_windows
 from unrender.errors import ModelError
-from unrender.labelling import cut_windows, label_words, stack_windows
 
 
 class PlaceEngine:
@@ -105,7 +105,7 @@ def test_a_page_without_words_cannot_be_labelled(tokenizer):
 
 def test_a_tokenizer_without_special_tokens_is_refused(tmp_path):
     from unrender.checkpoints.pages import wordpiece
-    from unrender.labelling import PageTokenizer
+    from unrender.engines.labelling import PageTokenizer
 
     (tmp_path / "tokenizer.json").write_text(wordpiece(["[UNK]", "a"]))
     with pytest.raises(ModelError, match="lacks one of the tokens"):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unrender.receipts import FIELDS, parse_amount, parse_date
-from unrender.training.documents import make_document
+from unrender.reading.receipts import FIELDS, parse_amount, parse_date
+from unrender.training.receipt.documents import make_document
 
 
 @pytest.mark.parametrize("kind", ["receipt", "form", "letter"])

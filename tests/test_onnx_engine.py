@@ -10,14 +10,14 @@ import tiny_systems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unrender.decoding import Decoded, Engine, beam, greedy
+from unrender.decoding.repetition import Guard
+from unrender.decoding.search import Decoded, Engine, beam, greedy
 from unrender.engines.export import write_decoder, write_graphs
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.engines.rows import Memory, Rows
 from unrender.engines.torch_engine import TorchEngine
 from unrender.errors import ConfigError
 from unrender.models.config import DecoderConfig
-from unrender.repetition import Guard
 
 _TOLERANCE = 1e-4
 _IMAGES = 6

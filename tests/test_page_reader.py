@@ -12,14 +12,14 @@ from PIL import Image
 from unrender.checkpoints.pages import load_pages, save_pages, wordpiece
 from unrender.documents import Box
 from unrender.errors import ConfigError, ImageError, ModelError
-from unrender.field_evaluation import evaluate_fields
-from unrender.images import open_pages
+from unrender.evaluation.field_evaluation import evaluate_fields
+from unrender.formats.overlay import draw
+from unrender.images.opening import open_pages
 from unrender.layers.spatial import PageModel
-from unrender.options import Options
-from unrender.overlay import draw
-from unrender.page_work import PageWork, Sheet
-from unrender.reader import Reader
-from unrender.receipts import FIELDS, LABELS
+from unrender.reading.labels import PageWork, Sheet
+from unrender.reading.options import Options
+from unrender.reading.reader import Reader
+from unrender.reading.receipts import FIELDS, LABELS
 from unrender.words import Lexicon, Word, WordPage
 
 LINES = ["ACME TRADING", "NO 1 HIGH STREET", "12/03/2018", "TOTAL 9.90"]
@@ -217,7 +217,7 @@ def sroie(folder: Path, fields: dict[str, str]) -> None:
 
 
 def test_fields_are_measured_by_the_rule_of_the_set(work, tmp_path):
-    from unrender.datasets.sroie import read_receipts
+    from unrender.evaluation.datasets.sroie import read_receipts
 
     (tmp_path / "set").mkdir()
     truth = {"company": "ACME  TRADING", "date": "12/03/2018", "address": "NO 1 HIGHSTREET", "total": ""}

@@ -14,7 +14,9 @@ from unrender.checkpoints.pages import load_pages, wordpiece
 from unrender.documents import Box
 from unrender.errors import ConfigError, DataError, MissingExtraError
 from unrender.training import page_ablations, page_runs, recipes
-from unrender.training.page_data import (
+from unrender.training.page_loop import PageRecipe
+from unrender.training.page_runs import PretrainRun, Start, TuneRun, folder_start, pretrain, start_module, tune_receipts
+from unrender.training.receipt.data import (
     IGNORED,
     LabelBatches,
     LabelledPage,
@@ -24,9 +26,7 @@ from unrender.training.page_data import (
     tear,
     vary,
 )
-from unrender.training.page_loop import PageRecipe
-from unrender.training.page_runs import PretrainRun, Start, TuneRun, folder_start, pretrain, start_module, tune_receipts
-from unrender.training.page_sets import (
+from unrender.training.receipt.sets import (
     FORM_LABELS,
     made_pages,
     page_from_json,
@@ -77,7 +77,7 @@ def test_fine_tuning_writes_a_folder_that_reads(tmp_path, start):
 
 
 def test_held_out_receipts_are_never_trained_on(tmp_path, start, monkeypatch):
-    from unrender.datasets.sroie import is_held_out
+    from unrender.evaluation.datasets.sroie import is_held_out
 
     data = write_receipts(tmp_path / "set")
     seen: set[str] = set()

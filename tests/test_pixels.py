@@ -8,8 +8,8 @@ from transformers.models.donut.image_processing_pil_donut import DonutImageProce
 from transformers.models.nougat.image_processing_pil_nougat import NougatImageProcessorPil
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
+from unrender.images.pixels import ink_box, place, prepare
 from unrender.models.config import ImagePrep
-from unrender.pixels import ink_box, place, prepare
 
 HALF = (0.5, 0.5, 0.5)
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from unrender.documents import Box
-from unrender.images import Placement
+from unrender.images.opening import Placement
 from unrender.models.config import CnnConfig, SwinConfig, ViTConfig
-from unrender.places import Grid, grid_of
+from unrender.reading.grid import Grid, grid_of
 
 GRID = Grid(rows=4, columns=6, cell_height=8, cell_width=4)
 

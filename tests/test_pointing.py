@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from unrender.places import Grid
+from unrender.reading.grid import Grid
 from unrender.training.data import Cache, CacheWriter, Sample
+from unrender.training.formula.pointing import NOWHERE, Boxes, annotate, locate, mark
+from unrender.training.formula.typeset import Style, typeset
 from unrender.training.loop import off_target
-from unrender.training.pointing import NOWHERE, Boxes, annotate, locate, mark
-from unrender.training.typeset import Style, typeset
 
 
 def _located(formula: str, *, display: bool = True) -> tuple[list[str], Boxes, np.ndarray]:

@@ -7,14 +7,14 @@ import torch
 from PIL import Image
 
 from unrender.errors import DataError
+from unrender.images.pixels import prepare
 from unrender.layers.spatial import PageModel, SpatialBias
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, grid_boxes
-from unrender.pixels import prepare
 from unrender.training.arithmetic import fast_arithmetic
 from unrender.training.page_curves import chance
-from unrender.training.page_data import IGNORED
 from unrender.training.page_loop import PageRecipe, PageTrainer
-from unrender.training.pretraining import (
+from unrender.training.receipt.data import IGNORED
+from unrender.training.receipt.pretraining import (
     COVERED,
     DROPPED,
     MATCHED,

@@ -13,12 +13,12 @@ from PIL import Image, ImageDraw
 
 import unrender
 from unrender import tasks
-from unrender.decoding import Decoded
+from unrender.decoding.search import Decoded
 from unrender.documents import Box, Status
 from unrender.errors import ConfigError, ImageError, ModelError
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
-from unrender.options import Input, Options
-from unrender.reader import Reader
+from unrender.reading.options import Input, Options
+from unrender.reading.reader import Reader
 from unrender.tokens import LatexTokenizer
 
 CONFIG = ModelConfig(
@@ -177,7 +177,7 @@ def test_the_limit_of_tokens_is_reported(reader):
 
 def test_the_place_of_a_cut_is_reported(reader, monkeypatch):
     cut = Decoded((7,), complete=False, cut=1, log_probabilities=(-0.1,))
-    monkeypatch.setattr("unrender.sight.greedy", lambda *rest, **settings: [cut])
+    monkeypatch.setattr("unrender.reading.text.greedy", lambda *rest, **settings: [cut])
     assert reader.read(bar(13)).status == Status("repetition", 1)
 
 

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from unrender.checkpoints import find_pages, resolve
-from unrender.page_work import PageWork
-from unrender.receipts import FIELDS
-from unrender.training.documents import MadeDocument, make_document
+from unrender.reading.labels import PageWork
+from unrender.reading.receipts import FIELDS
+from unrender.training.receipt.documents import MadeDocument, make_document
 from unrender.words import WordPage
 
 _MEGABYTES = 1_000_000
@@ -90,7 +90,7 @@ def test_the_command_line_reads_a_receipt_without_torch(tmp_path):
     made.image.save(tmp_path / "receipt.png")
     words = write_words(made.page, tmp_path / "words.json")
     command = ["read", tmp_path / "receipt.png", "-t", "receipt", "--words", words, "--overlay", tmp_path / "seen.png"]
-    script = "import sys; sys.modules['torch'] = None\nfrom unrender.cli import main; main(sys.argv[1:])"
+    script = "import sys; sys.modules['torch'] = None\nfrom unrender.cli.main import main; main(sys.argv[1:])"
     ran = subprocess.run([sys.executable, "-c", script, *map(str, command)], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     fields = json.loads(ran.stdout)
@@ -103,7 +103,7 @@ def test_the_command_line_reads_a_receipt_without_torch(tmp_path):
 
 @pytest.mark.slow
 def test_a_receipt_is_read_from_its_pixels_upright_and_on_its_side(work):
-    from unrender.page_work import Sheet
+    from unrender.reading.labels import Sheet
 
     made = make("receipt", 1)
     for turns in (0, 1, 2):

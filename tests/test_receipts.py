@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unrender.documents import Box
-from unrender.receipts import (
+from unrender.reading.receipts import (
     FIELDS,
     LABELS,
     Calibration,
@@ -16,7 +16,7 @@ from unrender.receipts import (
     parse_date,
     plain_capitals,
 )
-from unrender.training.fields import IGNORED, find_run, label_receipt
+from unrender.training.receipt.fields import IGNORED, find_run, label_receipt
 from unrender.words import Line, Word, split_lines
 
 RECEIPT = [

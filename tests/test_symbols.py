@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from unrender.images.pixels import place
+from unrender.images.symbol_size import stroke_boxes, symbol_height
 from unrender.models.formula import SYMBOLS, formula
-from unrender.pixels import place
-from unrender.symbols import stroke_boxes, symbol_height
-from unrender.training.typeset import Style, typeset
+from unrender.training.formula.typeset import Style, typeset
 
 
 def _letters(height: int, *, dark: bool = False) -> Image.Image:

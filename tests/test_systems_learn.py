@@ -9,7 +9,7 @@ from tests.training_models import EXAMPLES, TOKENIZER, fresh, tiny_decoder, tiny
 from unrender import metrics, tasks
 from unrender.engines.torch_engine import TorchEngine
 from unrender.models.config import CnnConfig, Generation, ImagePrep, ModelConfig, SwinConfig
-from unrender.reader import Reader
+from unrender.reading.reader import Reader
 from unrender.training.examples import ExampleStream
 from unrender.training.loop import Recipe, Trainer
 from unrender.training.schedule import Schedule

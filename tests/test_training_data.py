@@ -10,7 +10,7 @@ from unrender.errors import DataError
 from unrender.training.augment import Augmentation, augment, perturb_tokens, replace_share
 from unrender.training.batches import BatchStream, Framing, Stage
 from unrender.training.data import Cache, CacheWriter, Sample, write_cache
-from unrender.training.formulas import (
+from unrender.training.formula.labels import (
     Formula,
     build_vocabulary,
     is_held_out,

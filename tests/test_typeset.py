@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from unrender.errors import MissingExtraError
-from unrender.training import typeset as module
-from unrender.training.typeset import FONTS, Style, compile_formulas, crop_to_ink, find_tools, typeset
+from unrender.training.formula import typeset as module
+from unrender.training.formula.typeset import FONTS, Style, compile_formulas, crop_to_ink, find_tools, typeset
 
 HOSTILE = {
     "loops for ever": r"\def\x{\x}\x",

@@ -16,7 +16,7 @@ _HEAVY = {"torch", "transformers", "albumentations", "onnx", "onnxscript", "safe
 _SCRIPT = """
 import json, sys
 import unrender
-from unrender.reader import Reader
+from unrender.reading.reader import Reader
 reader = Reader.open(sys.argv[1])
 first = reader.read(sys.argv[2])
 many = [document.text for document in reader.read_many([sys.argv[2]] * 3, batch=2)]

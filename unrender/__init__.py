@@ -6,8 +6,8 @@ from unrender.documents import Document
 from unrender.errors import UnrenderError
 
 if TYPE_CHECKING:
-    from unrender.images import Source
-    from unrender.reader import Reader
+    from unrender.images.opening import Source
+    from unrender.reading.reader import Reader
 
 __version__ = "0.1.0"
 __all__ = ["Document", "UnrenderError", "open_reader", "read"]
@@ -23,6 +23,6 @@ def read(source: "Source", task: str | None = None, model: str | None = None) ->
 
 def open_reader(model: str | None = None, *, task: str | None = None, engine: str | None = None) -> "Reader":
     """Load a model by name or folder; without one, the default model of the task (formulas)."""
-    from unrender.reader import Reader
+    from unrender.reading.reader import Reader
 
     return Reader.open(model, task=task, engine=engine)

@@ -1,5 +1,5 @@
 """`python -m unrender` is the command line."""
 
-from unrender.cli import main
+from unrender.cli.main import main
 
 main()

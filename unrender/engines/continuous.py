@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.decoding import BeamRow, Decoded, DecoderRun, Engine, GreedyRow, Ids, Scores, step
+from unrender.decoding.search import BeamRow, Decoded, DecoderRun, Engine, GreedyRow, Ids, Scores, step
 
 Pixels = NDArray[np.float32]
 Path = GreedyRow | BeamRow

@@ -12,7 +12,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from unrender.checkpoints import load
-from unrender.decoding import Ids, Scores
+from unrender.decoding.search import Ids, Scores
 from unrender.engines.rows import Memory, Rows, cached_width
 from unrender.engines.sessions import Shape, check_session, count_cores, open_session
 from unrender.errors import ConfigError

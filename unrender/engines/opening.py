@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.checkpoints import Loaded
-from unrender.decoding import DecoderRun, Engine, Ids
+from unrender.decoding.search import DecoderRun, Engine, Ids
 from unrender.errors import ConfigError, MissingExtraError, ModelError
 
 _WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.checkpoints.pages import GRAPH, LoadedPages
+from unrender.engines.labelling import Ids, LabelEngine, Pixels, Scores
 from unrender.engines.sessions import count_cores, open_session
 from unrender.errors import ConfigError, MissingExtraError, ModelError
-from unrender.labelling import Ids, LabelEngine, Pixels, Scores
 
 if TYPE_CHECKING:
     from unrender.layers.spatial import PageModel

@@ -6,8 +6,8 @@ from unrender.documents import Block, Document
 from unrender.errors import NotationError
 from unrender.formats.blocks import FURNITURE, LISTS, captions, has_fields, is_formula
 from unrender.formats.fields import flatten
+from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.formats.markdown import expanded
-from unrender.formats.mathml import formula_to_mathml
 from unrender.formats.tables import HEADERS, spans
 
 _DEEPEST = 6

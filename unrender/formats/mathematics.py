@@ -6,11 +6,11 @@ from unrender.documents import Block, Document
 from unrender.errors import NotationError
 from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items
 from unrender.formats.fields import as_lines
+from unrender.formats.formulas.mathml import formula_to_mathml
+from unrender.formats.formulas.sympy import formula_to_sympy
+from unrender.formats.formulas.typst import formula_to_typst
 from unrender.formats.markdown import expanded
-from unrender.formats.mathml import formula_to_mathml
-from unrender.formats.sympy import formula_to_sympy
 from unrender.formats.tables import HEADERS, spans
-from unrender.formats.typst import formula_to_typst
 
 _TYPST_MARKUP = re.compile(r"[\\*_`$#<>@~\[\]]|^[=+/-]", re.MULTILINE)
 

@@ -6,7 +6,7 @@ from unrender.documents import Block, Document
 from unrender.errors import NotationError
 from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, one_page
 from unrender.formats.fields import as_lines
-from unrender.formats.linear import formula_to_text
+from unrender.formats.formulas.linear import formula_to_text
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid
 

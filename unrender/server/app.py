@@ -12,11 +12,12 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from pydantic import ValidationError
 
-from unrender import __version__, formats, sources, tasks
+from unrender import __version__, formats, tasks
+from unrender.cli import sources
 from unrender.documents import Document, Json, to_dict
 from unrender.errors import NotationError
-from unrender.images import open_pages
-from unrender.options import Options
+from unrender.images.opening import open_pages
+from unrender.reading.options import Options
 from unrender.server import bodies, descriptions, events, problems
 from unrender.server.docs import render
 from unrender.server.guard import Guard

@@ -17,7 +17,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
 from unrender.errors import ImageError
-from unrender.images import FORMATS, open_pages
+from unrender.images.opening import FORMATS, open_pages
 from unrender.server.limits import Budget, Limits
 from unrender.server.problems import HttpError
 

@@ -18,7 +18,7 @@ _HEADERS = {"Cache-Control": "no-cache"}
 def page_routes() -> APIRouter:
     """Serve each file of the page under its name, and index.html at the root."""
     router = APIRouter()
-    for entry in sorted(files("unrender").joinpath("page").iterdir(), key=lambda entry: entry.name):
+    for entry in sorted(files("unrender.server").joinpath("web").iterdir(), key=lambda entry: entry.name):
         kind = _TYPES.get(entry.name[entry.name.rfind(".") :])
         if kind is not None:
             path = "/" if entry.name == "index.html" else f"/{entry.name}"

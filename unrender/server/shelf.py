@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from unrender import tasks
+from unrender.checkpoints.listing import list_models
 from unrender.errors import ModelError
-from unrender.listing import list_models
-from unrender.reader import Reader
+from unrender.reading.reader import Reader
 from unrender.tasks import Task
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.decoding import DecoderRun, Engine, Ids, Scores
-from unrender.reader import Reader
+from unrender.decoding.search import DecoderRun, Engine, Ids, Scores
+from unrender.reading.reader import Reader
 
 Check = Callable[[], None]  # raises to stop the work
 Hear = Callable[[str], None]  # the text of the best path so far

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from unrender.documents import Document
 from unrender.errors import UnrenderError
-from unrender.options import Input, Options
-from unrender.reader import Reader
+from unrender.reading.options import Input, Options
+from unrender.reading.reader import Reader
 from unrender.server.limits import Limits
 from unrender.server.metrics import Metrics
 from unrender.server.problems import HttpError

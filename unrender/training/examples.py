@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from unrender.errors import DataError
-from unrender.images import open_pages, prepare
+from unrender.images.opening import open_pages, prepare
 from unrender.models.config import ModelConfig
 from unrender.tokens import Tokenizer
 from unrender.training.augment import distort

@@ -19,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from unrender.errors import DataError
 from unrender.layers.seq2seq import VisionText
-from unrender.places import Grid, grid_of
+from unrender.reading.grid import Grid, grid_of
 from unrender.training import distributed
 from unrender.training.arithmetic import fast_arithmetic
 from unrender.training.batches import IGNORED, Batch

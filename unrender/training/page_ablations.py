@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from unrender.engines.labelling import PageTokenizer, label_words
 from unrender.engines.page_engine import TorchPageEngine
-from unrender.labelling import PageTokenizer, label_words
 from unrender.layers.spatial import PageModel
 from unrender.metrics import entity_f1
 from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, LayoutConfig, PageModelConfig, with_labels
-from unrender.training.page_data import LabelBatches, LabelledPage, PageNoise, open_pixels
 from unrender.training.page_loop import PageRecipe, PageTrainer
 from unrender.training.page_runs import (
     PretrainRun,
@@ -30,8 +29,9 @@ from unrender.training.page_runs import (
     start_module,
     tune_receipts,
 )
-from unrender.training.page_sets import FORM_LABELS, form_page, read_forms
-from unrender.training.pretraining import Tasks
+from unrender.training.receipt.data import LabelBatches, LabelledPage, PageNoise, open_pixels
+from unrender.training.receipt.pretraining import Tasks
+from unrender.training.receipt.sets import FORM_LABELS, form_page, read_forms
 
 FOLDS = 5
 _RESULTS = "results.json"

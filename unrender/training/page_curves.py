@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from unrender.training.pretraining import Tasks
+from unrender.training.receipt.pretraining import Tasks
 
 _TASKS = {"mvlm": "masked words (MVLM)", "tia": "covered lines (TIA)", "tim": "picture matches (TIM)"}
 

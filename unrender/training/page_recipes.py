@@ -7,9 +7,9 @@ from pathlib import Path
 from unrender.checkpoints.places import cache_folder
 from unrender.errors import DataError
 from unrender.training.page_ablations import ALL_TASKS, FormRun, ablate_forms, ablate_pretraining
-from unrender.training.page_data import PageNoise
 from unrender.training.page_loop import PageRecipe
 from unrender.training.page_runs import FORMS, PretrainRun, TuneRun, folder_start, minilm_start, pretrain, tune_receipts
+from unrender.training.receipt.data import PageNoise
 
 # Sized so that one core runs the whole ablation in an hour; each variant sees the same batches. Bands of a few lines
 # only: on whole pages nothing is learnt of alignment and matching in so short a time.

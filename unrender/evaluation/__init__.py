@@ -1,0 +1,1 @@
+"""Measure a reader on pictures with known truth."""

@@ -1,0 +1,61 @@
+"""Pictures with their truth: the formats in which datasets come, read as one kind of Example.
+
+| format | recognised by | target |
+|---|---|---|
+| labels | labels.tsv: picture, tab, truth | the truth, white space folded |
+| imagefolder | metadata.jsonl with `file_name` | the column `text`, or Donut's `ground_truth` as tags |
+| im2latex | a split .lst beside a formulas .lst | the formula; raw TeX is normalised |
+| inkml | *.inkml files of pen strokes | the annotated LaTeX, normalised |
+
+Truths are read at once, pictures when they are asked for, so memory does not grow with the pictures.
+"""
+
+from pathlib import Path
+
+from unrender.errors import DataError
+from unrender.evaluation.datasets import folders, im2latex, inkml
+from unrender.evaluation.datasets.example import Dataset, Example, Kind
+from unrender.evaluation.datasets.im2latex import SEED_004, UPSTREAM, Limits
+from unrender.evaluation.datasets.strokes import INKML
+
+__all__ = ["SEED_004", "UPSTREAM", "Dataset", "Example", "Kind", "Limits", "open_dataset"]
+
+
+def open_dataset(path: Path, *, column: str | None = None, limits: Limits | None = SEED_004) -> Dataset:
+    """Open a dataset, whatever its format: a folder, or the file that lists it.
+
+    `column` names the truth in metadata.jsonl; `limits` drops long and large examples of the Im2Latex layout, and of
+    that one only (None: keep all).
+    """
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file or folder.")
+    listing = path if path.is_file() else _listing(path)
+    if listing.name == folders.LABELS:
+        return folders.open_labels(listing)
+    if listing.suffix == ".jsonl":
+        return folders.open_imagefolder(listing, column)
+    if listing.suffix == ".lst":
+        return im2latex.open_split(listing, limits)
+    if listing.is_dir() or listing.suffix == INKML:
+        return inkml.open_inkml(listing)
+    raise DataError(
+        f"{path}: this is no list of examples; give labels.tsv, metadata.jsonl, a split .lst or .inkml files."
+    )
+
+
+def _listing(folder: Path) -> Path:
+    """Find what lists the examples of a folder; for pen strokes that is the folder itself."""
+    for name in (folders.LABELS, folders.METADATA):
+        if (folder / name).is_file():
+            return folder / name
+    splits = im2latex.find_splits(folder)
+    if len(splits) > 1:
+        raise DataError(f"{folder} has several splits; give one of them: {', '.join(split.name for split in splits)}.")
+    if splits:
+        return splits[0]
+    if next(folder.rglob(f"*{INKML}"), None) is not None:
+        return folder
+    raise DataError(
+        f"{folder}: there is no dataset in this folder; it needs {folders.LABELS}, {folders.METADATA}, "
+        "an Im2Latex split and formulas (.lst), or .inkml files."
+    )

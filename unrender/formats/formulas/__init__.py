@@ -1,0 +1,1 @@
+"""One formula in other notations."""

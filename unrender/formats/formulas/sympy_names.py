@@ -1,0 +1,110 @@
+"""How SymPy sources name things: symbols with subscripts, primes and accents, and what must be imported."""
+
+# ruff: noqa: RUF001 - characters that look alike are meant
+
+import keyword
+
+from unrender.errors import NotationError
+from unrender.formats.formulas.math import Accented, Letter, Math, Row, Scripted, Sign, Word, plain_text
+from unrender.formats.formulas.symbols import GREEK
+
+FUNCTIONS = {
+    "sin": "sin", "cos": "cos", "tan": "tan", "tg": "tan", "cot": "cot", "ctg": "cot", "sec": "sec", "csc": "csc",
+    "cosec": "csc", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctg": "atan", "arcctg": "acot",
+    "sinh": "sinh", "sh": "sinh", "cosh": "cosh", "ch": "cosh", "tanh": "tanh", "th": "tanh", "coth": "coth",
+    "cth": "coth", "ln": "log", "log": "log", "lg": "log", "exp": "exp", "max": "Max", "min": "Min", "gcd": "gcd",
+    "arg": "arg", "erf": "erf",
+}  # fmt: skip
+_NAMED = {character: name for name, character in GREEK.items()} | {"ℓ": "ell", "ℏ": "hbar", "ı": "i", "ȷ": "j"}
+_ACCENT_NAMES = {"bar": "bar", "overline": "bar", "hat": "hat", "widehat": "hat", "tilde": "tilde",
+                 "widetilde": "tilde", "vec": "vec", "dot": "dot", "ddot": "ddot"}  # fmt: skip
+
+
+class Names:
+    """What the program must import, and the symbols it declares: variable to SymPy's name."""
+
+    def __init__(self) -> None:
+        self.imports: set[str] = set()
+        self.symbols: dict[str, str] = {}
+
+    def use(self, name: str) -> str:
+        self.imports.add(name)
+        return name
+
+    def symbol(self, name: str) -> str:
+        variable = f"{name}_" if keyword.iskeyword(name) or name in FUNCTIONS.values() else name
+        self.symbols[variable] = name
+        return variable
+
+
+def split_power(item: Scripted) -> tuple[Math, Row | None]:
+    """Part a scripted name into the name, with its subscript and primes, and its power."""
+    if item.sup is None or all(isinstance(sign, Sign) and sign.character == "′" for sign in item.sup.items):
+        return item, None
+    if item.base is None or any(isinstance(sign, Sign) and sign.character in "∗†′⟂" for sign in item.sup.items):
+        raise cannot(item)
+    return (item.base if item.sub is None else Scripted(item.base, item.sub, None)), item.sup
+
+
+def name_of(item: Math) -> str:
+    match item:
+        case Letter(character, font):
+            name = _NAMED.get(character, character)
+            if not name.isidentifier():
+                raise cannot(item)
+            return name if font in {"italic", "roman"} else f"{name}_{font}"
+        case Word(text):
+            return text
+        case Accented(accent, Row((Letter() as letter,))) if accent in _ACCENT_NAMES:
+            return f"{name_of(letter)}_{_ACCENT_NAMES[accent]}"
+        case Scripted(Letter() | Accented() | Word() as base, sub, sup):
+            primes = "" if sup is None else "_" + "prime" * len(sup.items)
+            return f"{name_of(base)}{'' if sub is None else '_' + _subscript(sub)}{primes}"
+    raise cannot(item)
+
+
+def _subscript(row: Row) -> str:
+    text = plain_text(row)
+    if text is None:
+        raise NotationError("SymPy cannot express a subscript that is more than letters and digits.")
+    name = "".join(_NAMED.get(character, character) for character in text)
+    if not name.isalnum() or not name.isascii():
+        raise NotationError(f"SymPy cannot express the subscript {text}.")
+    return name
+
+
+def is_d(item: Math) -> bool:
+    return item in (Letter("d"), Letter("d", "roman"), Sign("∂", "ordinary"))
+
+
+def cannot(item: Math) -> NotationError:
+    what = item.character if isinstance(item, Sign | Letter) else type(item).__name__.lower()
+    if isinstance(item, Scripted):
+        what = "a script on what is no name or number"
+    return NotationError(f"SymPy cannot express {what} in this place.")
+
+
+def _closing_of_first_bracket(text: str) -> int:
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == ")":
+            return place
+    return -1
+
+
+def is_atom(text: str) -> bool:
+    """Whether a piece of source is one name, number, call or bracket."""
+    name, bracket, _ = text.partition("(")
+    return (not name or name.isidentifier() or name.isdigit()) and (
+        not bracket or _closing_of_first_bracket(text) == len(text) - 1
+    )
+
+
+def grouped(text: str) -> str:
+    return text if is_atom(text) else f"({text})"
+
+
+def bare(text: str) -> str:
+    """Take away brackets around the whole."""
+    return text[1:-1] if text.startswith("(") and is_atom(text) else text

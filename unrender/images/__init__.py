@@ -1,0 +1,1 @@
+"""Files to upright pages, and pages to pixels."""

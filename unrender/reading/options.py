@@ -1,0 +1,36 @@
+"""What a caller asks for: which source, and how to read it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from unrender.errors import ConfigError
+from unrender.images.opening import Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a caller may choose for a read; None leaves it to the model."""
+
+    beams: int | None = None
+    max_tokens: int | None = None
+    n_best: int = 1
+    question: str = ""  # for tasks whose prompt asks one
+    words: str | Path | None = None  # a JSON, hOCR or ALTO file with the words, for models that label them
+
+    def __post_init__(self) -> None:
+        for name in ("beams", "max_tokens", "n_best"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} must be at least 1, got {value}")
+
+
+DEFAULTS = Options()
+
+
+@dataclass(frozen=True)
+class Input:
+    """A source with the name it goes by and the pages wanted (from 1; none given: all)."""
+
+    source: Source
+    name: str = ""
+    pages: tuple[int, ...] = ()

@@ -1,0 +1,311 @@
+"""`unrender data formula`: from the raw sets to prepared arrays, once.
+
+| prepared set | what it holds |
+|---|---|
+| short, display | arXiv inline and display formulas, typeset |
+| short-hand, display-hand | the same kinds, written with harvested handwritten glyphs |
+| printed-unified, handwritten-unified | nine tenths of the official validation pictures, labels unified |
+| printed-train, handwritten-train | the same pictures, labels as they are |
+| symbols | every symbol of the vocabulary by itself, typeset |
+| fonts | the labels of printed-train, typeset in other fonts |
+| printed-held, handwritten-held | the tenth that no model is trained on |
+| typeset-held | formulas of papers that no model is trained on |
+| crohme | real pen strokes |
+"""
+
+import lzma
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeGuard, TypeVar
+
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.progress import Progress
+
+from unrender import latex
+from unrender.checkpoints.places import cache_folder
+from unrender.errors import ConfigError, DataError, LatexError
+from unrender.evaluation.datasets import open_dataset
+from unrender.evaluation.datasets.strokes import PEN, draw, read_ink, vary
+from unrender.images.pixels import symbol_scale
+from unrender.models.config import ImagePrep
+from unrender.models.formula import formula as formula_model
+from unrender.tokens import LatexTokenizer, read_list
+from unrender.training.data import BOXES, CacheWriter, Gray, Sample
+from unrender.training.formula.handwriting import GlyphBank, Layout, compose, fit, harvest, read_layouts
+from unrender.training.formula.labels import (
+    MAX_TOKENS,
+    Formula,
+    build_vocabulary,
+    is_held_out,
+    is_validation_paper,
+    load_corpus,
+    read_arxiv,
+    save_corpus,
+    visible,
+)
+from unrender.training.formula.pointing import annotate
+from unrender.training.formula.typeset import FONTS, Style, compile_formulas, crop_to_ink, typeset
+
+MAX_HEIGHT, MAX_WIDTH = 192, 640
+_CHUNK = 400  # formulas to one run of TeX
+_PROCESSES = 2
+_PLAIN = 0.75  # share of runs in Computer Modern at the usual size
+_FONTS = sorted(FONTS.keys() - {"computer-modern", "stix", "bright", "iwona", "antykwa"})  # the last are for measuring
+_SETTINGS = 2  # how often an official label is set in another font
+_SYMBOL_SETTINGS = 12  # how often a symbol is set by itself
+_HAND_SCALES = (1.1, 1.22)  # the handwritten pictures are drawn larger than the printed ones
+_SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 60_000, 12_000, 32_000, 36_000, 2_000
+_OFFICIAL = ("printed", "handwritten")
+_LAYOUT_DPI = 100
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One run of TeX: its formulas and the number that seeds its choices."""
+
+    number: int
+    formulas: tuple[Formula, ...]
+    bank: Path | None = None
+    plain: float = _PLAIN  # the chance of Computer Modern at the usual size
+
+
+def make(name: str, source: Path, out: Path | None = None) -> Path:
+    """Prepare the training data called `name` from the raw sets under `source`; what is there already stays."""
+    if name != "formula":
+        raise ConfigError(f"There is no data called {name}; there is formula.")
+    folder = out or cache_folder() / "formula"
+    folder.mkdir(parents=True, exist_ok=True)
+    official = {kind: _official(source / f"im2latex-{kind}-validate") for kind in _OFFICIAL}
+    corpus = _corpus(source, folder, official)
+    tokenizer = LatexTokenizer(read_list(folder / "tokenizer.json"))
+    _make_official(folder, official, tokenizer)
+    inline = [formula for formula in corpus if not formula.display and not is_validation_paper(formula.paper)]
+    display = [formula for formula in corpus if formula.display and not is_validation_paper(formula.paper)]
+    held = [formula for formula in corpus if is_validation_paper(formula.paper)]
+    bank = _make_bank(folder, official["handwritten"])
+    labels = [Formula(label, 0, display=True) for _, label in official["printed"] if _learnable(label, tokenizer)]
+    symbols = [Formula(token, 0, display=False) for token in tokenizer.tokens if _stands_alone(token)]
+    plans: list[tuple[str, Sequence[Formula], Path | None]] = [
+        ("short", inline[:_SHORT], None),
+        ("short-hand", inline[_SHORT : _SHORT + _SHORT_HAND], bank),
+        ("typeset-held", held[:_HELD], None),
+        ("display-hand", display[-_DISPLAY_HAND:], bank),
+        ("display", display[:_DISPLAY], None),
+        ("symbols", symbols * _SYMBOL_SETTINGS, None),
+    ]
+    _make_crohme(folder, source / "crohme-train", tokenizer)
+    for set_name, formulas, glyphs in plans:
+        _make_set(folder / set_name, formulas, glyphs, tokenizer)
+    _make_set(folder / "fonts", labels * _SETTINGS, None, tokenizer, plain=0.0)
+    official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
+    for set_name in (*(name for name, _, _ in plans), "fonts", *official_sets):
+        _place(folder / set_name)
+    return folder
+
+
+def _place(folder: Path) -> None:
+    """Find out where the tokens of a set stand in its pictures."""
+    if not (folder / BOXES).exists():
+        share = annotate(folder, progress=lambda starts: _watched(starts, f"{folder.name}, places"))
+        with (folder / "notes.txt").open("a") as notes:
+            notes.write(f"{share:.1%} of the samples know where their tokens stand\n")
+
+
+def _official(folder: Path) -> list[tuple[Path, str]]:
+    return [(example.path, example.target) for example in open_dataset(folder).examples]
+
+
+def _corpus(source: Path, folder: Path, official: dict[str, list[tuple[Path, str]]]) -> list[Formula]:
+    """Normalise the arXiv formulas and settle the vocabulary, once: ids must not change under a running training."""
+    path = folder / "arxiv.jsonl"
+    if not path.exists():
+        labels = [label for pairs in official.values() for _, label in pairs]
+        leaks = frozenset(visible(_unified(label) or label) for label in labels)
+        formulas = list(read_arxiv(_unpacked(source, folder), leaks=leaks))
+        tokenizer = build_vocabulary(
+            (label for label in labels if not is_held_out(label)), (formula.text for formula in formulas)
+        )
+        kept = [formula for formula in formulas if not tokenizer.unknown(formula.text)]
+        order = np.random.default_rng(0).permutation(len(kept))
+        tokenizer.save(folder / "tokenizer.json")
+        save_corpus(path, (kept[place] for place in order))
+    return load_corpus(path)
+
+
+def _unpacked(source: Path, folder: Path) -> Path:
+    plain, packed = source / "arxiv-formulas.tsv", source / "arxiv-formulas.tsv.xz"
+    if plain.exists():
+        return plain
+    if not packed.exists():
+        raise DataError(f"{source} has no arxiv-formulas.tsv or arxiv-formulas.tsv.xz")
+    target = folder / "arxiv-formulas.tsv"
+    with lzma.open(packed) as reading, target.open("wb") as writing:
+        shutil.copyfileobj(reading, writing)
+    return target
+
+
+def _make_official(folder: Path, official: dict[str, list[tuple[Path, str]]], tokenizer: LatexTokenizer) -> None:
+    for kind, pairs in official.items():
+        _write(folder / f"{kind}-held", tokenizer, pairs, lambda label: label if is_held_out(label) else None)
+        _write(folder / f"{kind}-train", tokenizer, pairs, lambda label: None if is_held_out(label) else label)
+        _write(
+            folder / f"{kind}-unified", tokenizer, pairs, lambda label: None if is_held_out(label) else _unified(label)
+        )
+
+
+def _write(
+    folder: Path,
+    tokenizer: LatexTokenizer,
+    pairs: Iterable[tuple[Path, str]],
+    choose: Callable[[str], str | None],
+) -> None:
+    """Write the pictures whose label `choose` keeps; held-out ones stay even with tokens the vocabulary lacks."""
+    if (folder / "index.npy").exists():
+        return
+    writer = CacheWriter(folder, tokenizer.tokens)
+    for path, label in _watched(pairs, folder.name):
+        target = choose(label)
+        if target is None or (tokenizer.unknown(target) and not is_held_out(label)):
+            continue
+        with Image.open(path) as image:
+            gray = crop_to_ink(np.asarray(image.convert("L")))
+        if gray is not None and len(target.split()) <= MAX_TOKENS:
+            writer.add(Sample(gray, tuple(tokenizer.encode(target))))
+    writer.close()
+
+
+def _make_bank(folder: Path, pairs: Sequence[tuple[Path, str]]) -> Path:
+    """Harvest handwritten glyphs from the pictures that may be trained on."""
+    path = folder / "bank.npz"
+    if path.exists():
+        return path
+    bank = GlyphBank()
+    usable = [pair for pair in pairs if not is_held_out(pair[1])]
+    chunks = [usable[start : start + _CHUNK] for start in range(0, len(usable), _CHUNK)]
+    for chunk in _watched(chunks, "handwritten glyphs"):
+        for (picture, _), layout in zip(chunk, _layouts([label for _, label in chunk]), strict=True):
+            with Image.open(picture) as image:
+                gray = crop_to_ink(np.asarray(image.convert("L")))
+            fitted = None if layout is None or gray is None else fit(layout, gray)
+            if fitted is not None and gray is not None:
+                for key, glyph in harvest(fitted, gray):
+                    bank.add(key, glyph)
+    bank.save(path)
+    return path
+
+
+def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer) -> None:
+    target = folder / "crohme"
+    if (target / "index.npy").exists() or not source.exists():
+        return
+    rng = np.random.default_rng(0)
+    writer = CacheWriter(target, tokenizer.tokens)
+    for example in _watched(open_dataset(source).examples, "crohme"):
+        text = _unified(example.target)
+        if text is None or tokenizer.unknown(text) or len(text.split()) > MAX_TOKENS:
+            continue
+        picture = draw(read_ink(example.path).strokes, vary(PEN, rng)).convert("L")
+        gray = crop_to_ink(np.asarray(_as_read(picture, formula_model(tokenizer.size).image)))
+        if _fits(gray):
+            writer.add(Sample(gray, tuple(tokenizer.encode(text))))
+    writer.close()
+
+
+def _as_read(picture: Image.Image, prep: ImagePrep) -> Image.Image:
+    """Bring a picture to the size at which the reader would look at it."""
+    scale = symbol_scale(picture, prep)
+    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+    return picture if scale == 1.0 else picture.resize(size, Image.Resampling.LANCZOS)
+
+
+def _make_set(
+    folder: Path, formulas: Sequence[Formula], bank: Path | None, tokenizer: LatexTokenizer, plain: float = _PLAIN
+) -> None:
+    """Draw formulas in several processes, hundreds to a run of TeX; count what could not be drawn."""
+    if (folder / "index.npy").exists():
+        return
+    chunks = [(start, tuple(formulas[start : start + _CHUNK])) for start in range(0, len(formulas), _CHUNK)]
+    jobs = [_Job(start, chunk, bank, plain) for start, chunk in chunks]
+    writer = CacheWriter(folder, tokenizer.tokens)
+    drawn = 0
+    with get_context("spawn").Pool(_PROCESSES) as pool:
+        work = _typeset_job if bank is None else _handwrite_job
+        for job, pictures in zip(jobs, _watched(pool.imap(work, jobs), folder.name, len(jobs)), strict=True):
+            for formula, gray in zip(job.formulas, pictures, strict=True):
+                if _fits(gray):
+                    writer.add(Sample(gray, tuple(tokenizer.encode(formula.text)), formula.paper))
+                    drawn += 1
+    writer.close()
+    (folder / "notes.txt").write_text(
+        f"{drawn} of {len(formulas)} formulas; the others do not compile or are too large\n"
+    )
+
+
+def _typeset_job(job: _Job) -> list[Gray | None]:
+    return typeset([formula.text for formula in job.formulas], _style(job))
+
+
+def _style(job: _Job) -> Style:
+    """Choose how a run is set: mostly as the Im2Latex pictures, some in other fonts and sizes."""
+    rng = np.random.default_rng(job.number)
+    display = job.formulas[0].display or bool(rng.random() < 0.5)
+    points = int(rng.choice([10, 11, 12, 12, 12, 12]))
+    if rng.random() < job.plain:
+        return Style(points=points, display=display)
+    font = str(rng.choice(_FONTS))
+    return Style(points=points, dpi=int(rng.choice([85, 100, 100, 120])), font=font, display=display)
+
+
+def _handwrite_job(job: _Job) -> list[Gray | None]:
+    assert job.bank is not None
+    bank, rng = GlyphBank.load(job.bank), np.random.default_rng([1, job.number])
+    pictures: list[Gray | None] = []
+    for layout in _layouts([formula.text for formula in job.formulas]):
+        ink = None if layout is None else compose(layout, bank, rng, scale=float(rng.uniform(*_HAND_SCALES)))
+        pictures.append(None if ink is None else crop_to_ink(ink))
+    return pictures
+
+
+def _layouts(formulas: Sequence[str]) -> list[Layout | None]:
+    """Return where TeX puts the glyphs of each formula; None for one that does not compile."""
+    with tempfile.TemporaryDirectory(prefix="unrender-tex-") as folder:
+        good = compile_formulas(formulas, Style(), Path(folder))
+        pages = iter(read_layouts(Path(folder) / "formulas.dvi", _LAYOUT_DPI) if any(good) else ())
+        return [next(pages) if fine else None for fine in good]
+
+
+def _learnable(label: str, tokenizer: LatexTokenizer) -> bool:
+    return not is_held_out(label) and not tokenizer.unknown(label) and len(label.split()) <= MAX_TOKENS
+
+
+def _stands_alone(token: str) -> bool:
+    try:
+        return latex.normalise(token) == token
+    except LatexError:
+        return False
+
+
+def _fits(gray: Gray | None) -> TypeGuard[Gray]:
+    return gray is not None and gray.shape[0] <= MAX_HEIGHT and gray.shape[1] <= MAX_WIDTH
+
+
+def _unified(label: str) -> str | None:
+    try:
+        return latex.normalise(label, unify=True)
+    except LatexError:
+        return None
+
+
+def _watched(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
+    """Show on stderr how far a step is."""
+    size = total if total is not None else len(items) if isinstance(items, Sequence) else None
+    with Progress(console=Console(stderr=True)) as bar:
+        yield from bar.track(items, total=size, description=what)

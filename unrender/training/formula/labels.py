@@ -1,0 +1,110 @@
+"""The formula corpora: arXiv TeX and the Im2Latex labels, normalised, split, freed of duplicates and leaks.
+
+Held out is the tenth of the official validation formulas whose hash says so: the same formulas in the printed and in
+the handwritten set, so that neither leaks into the other.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from unrender import latex
+from unrender.errors import LatexError
+from unrender.evaluation.datasets.folders import LABELS, open_labels
+from unrender.latex.tables import SPACES
+from unrender.tokens import LatexTokenizer
+
+MAX_TOKENS = 150  # seed 004, 5.2
+_HELD_OUT_SHARE = 10  # one in ten
+_VALIDATION_PAPERS = 50  # one in fifty
+_ARXIV_COUNT = 60  # a token needs so many arXiv formulas to enter the vocabulary
+_OFFICIAL_COUNT = 2
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One normalised formula and the paper it comes from."""
+
+    text: str
+    paper: int
+    display: bool
+
+
+def visible(text: str) -> str:
+    """Return the tokens of a canonical formula that leave ink or structure, for comparing formulas."""
+    return " ".join(token for token in text.split() if token not in SPACES)
+
+
+def is_held_out(label: str) -> bool:
+    """Whether an official validation formula belongs to the tenth that no model is trained on."""
+    return int(hashlib.sha256(visible(label).encode()).hexdigest(), 16) % _HELD_OUT_SHARE == 0
+
+
+def is_validation_paper(paper: int) -> bool:
+    """Whether a paper's formulas are for measuring, not for training; papers go by their hash."""
+    return paper % _VALIDATION_PAPERS == 0
+
+
+def read_labels(folder: Path) -> list[tuple[str, str]]:
+    """Read labels.tsv: picture name and formula."""
+    return [(example.name, example.target) for example in open_labels(folder / LABELS).examples]
+
+
+def read_arxiv(path: Path, *, leaks: frozenset[str], kinds: Iterable[str] = ("display", "inline")) -> Iterator[Formula]:
+    """Normalise the harvested formulas; drop what cannot be parsed, repeats, and what `leaks` holds."""
+    seen: set[bytes] = set()
+    wanted = set(kinds)
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            paper, kind, text = line.rstrip("\n").split("\t")
+            if kind not in wanted:
+                continue
+            try:
+                canonical = latex.normalise(text, unify=True)
+            except LatexError:
+                continue
+            key = visible(canonical)
+            digest = hashlib.sha1(key.encode()).digest()
+            if not key or digest in seen or key in leaks or len(canonical.split()) > MAX_TOKENS:
+                continue
+            seen.add(digest)
+            yield Formula(canonical, _hash(paper), kind == "display")
+
+
+def build_vocabulary(official: Iterable[str], arxiv: Iterable[str]) -> LatexTokenizer:
+    """Collect the tokens of the official labels and the frequent ones of arXiv."""
+    official_counts = Counter(token for text in official for token in text.split())
+    arxiv_counts = Counter(token for text in arxiv for token in set(text.split()))
+    kept = {token for token, count in official_counts.items() if count >= _OFFICIAL_COUNT}
+    kept |= {token for token, count in arxiv_counts.items() if count >= _ARXIV_COUNT and token not in _PRIVATE}
+    return LatexTokenizer(sorted(kept - _DEBRIS))
+
+
+# What broken labels left behind.
+_DEBRIS = frozenset(
+    "[object Object] \\label \\put \\makebox \\unitlength \\circle \\cline \\smallskip \\protect \\* \\<".split()
+)
+# Commands of packages or authors that standard LaTeX with amsmath does not know.
+_PRIVATE = frozenset(
+    """\\ket \\bra \\braket \\norm \\abs \\1 \\textcolor \\verb \\bold \\nicefrac \\hdots \\rm \\centering \\protect
+    \\Tr \\mathbbm \\mathds \\coloneqq \\substack \\middle| \\slashed \\( \\) \\qty \\mod \\pmod
+    \\xrightarrow""".split()
+)
+
+
+def save_corpus(path: Path, formulas: Iterable[Formula]) -> None:
+    with path.open("w", encoding="utf-8") as lines:
+        for formula in formulas:
+            lines.write(json.dumps([formula.text, formula.paper, formula.display]) + "\n")
+
+
+def load_corpus(path: Path) -> list[Formula]:
+    with path.open(encoding="utf-8") as lines:
+        return [Formula(*json.loads(line)) for line in lines]
+
+
+def _hash(text: str) -> int:
+    return int(hashlib.sha256(text.encode()).hexdigest()[:7], 16)

@@ -1,0 +1,216 @@
+"""Where each token of a label stands in its picture, told by TeX.
+
+A mark in front of every visible token survives into the DVI file, so the glyphs and rules behind it are that token's.
+Pictures of the same formula, typeset or written over TeX's layout, are a stretched copy of that page.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+import numpy as np
+from matplotlib.dviread import Dvi, Page
+from numpy.typing import NDArray
+
+from unrender.training.data import BOXES, Cache
+from unrender.training.formula.handwriting import Layout, PlacedGlyph, layout_of
+from unrender.training.formula.typeset import Style, compile_formulas, fast_folder
+
+Boxes = NDArray[np.int16]  # (tokens, 4): left, top, right, bottom in pixels; all -1 where a token has no place
+NOWHERE = -1
+_DPI = 100.0
+_CHUNK = 400  # formulas to one run of TeX
+_SPECIALS = range(239, 243)  # DVI commands that carry a mark
+_MARK = b"unrender "
+_MISFIT, _MISFIT_SHARE = 4.0, 0.06  # by how much a picture's height may differ from the layout's
+_SILENT = frozenset(  # what leaves no ink of its own
+    r"""
+    { } ^ _ & ~ \\ \! \, \: \; \ \quad \qquad \enspace \begin{array} \end{array} \displaystyle \textstyle
+    \scriptstyle \scriptscriptstyle \hline \vline \nonumber \limits \nolimits \hspace \vspace \kern \raise
+    \raisebox \hfill \phantom \hphantom \vphantom \smash \llap \fbox \left. \right. \mathbb \mathbf \mathcal
+    \mathfrak \mathit \mathord \mathrel \mathrm \mathscr \mathsf \mathtt \bf \it \rm \cal \mit \sf \sl \tt \tiny
+    \small \large \Large \LARGE \scriptsize \footnotesize \boldmath \boldsymbol \operatorname \operatorname*
+    \textit \textnormal \textrm \textsc \textup \emph \stackrel \overset \underset \binom \atop \buildrel \sb
+    \sp \d
+    """.split()
+)
+_LENGTHS = frozenset(r"\hspace \vspace \kern \raise \raisebox".split())  # their argument is no formula
+_SIZES = frozenset(
+    r"\big \Big \bigg \Bigg \bigl \Bigl \biggl \Biggl \bigr \Bigr \biggr \Biggr \not".split()
+)  # what follows belongs to them
+_LARGE = frozenset(
+    r"\sum \prod \int \oint \iint \bigcap \bigcup \bigoplus \bigotimes \bigsqcup \bigvee \bigwedge".split()
+)
+_LARGE_FONT = "cmex"
+_RULED = frozenset(r"\frac \sqrt \overline".split())
+
+
+def mark(tokens: Sequence[str]) -> str:
+    """Put a mark in front of every visible token, and one where a fraction's bar will come."""
+    pieces: list[str] = []
+    numerators: list[tuple[int, int]] = []  # depth at which a numerator ends, and whose it is
+    depth, skipping, attached = 0, 0, False
+    for place, token in enumerate(tokens):
+        if token == "}":
+            if numerators and numerators[-1][0] == depth:
+                pieces.append(_mark(numerators.pop()[1]))
+            depth -= 1
+            skipping = 0 if depth < skipping else skipping
+        if token not in _SILENT and not skipping and not attached:
+            pieces.append(_mark(place))
+        pieces.append(token)
+        attached = token in _SIZES
+        if token == "{":
+            depth += 1
+            if place and tokens[place - 1] == r"\frac":
+                numerators.append((depth, place - 1))
+            if place and (tokens[place - 1] in _LENGTHS or tokens[place - 1] == r"\begin{array}"):
+                skipping = skipping or depth
+    return " ".join(pieces)
+
+
+def _mark(place: int) -> str:
+    return rf"\special{{unrender {place}}}"
+
+
+class _Reader(Protocol):
+    """What matplotlib's reader of DVI files has but does not publish."""
+
+    file: BinaryIO
+    text: list[object]
+    boxes: list[object]
+
+    def _read(self) -> bool: ...
+    def _output(self) -> Page: ...
+
+
+class _MarkedDvi(Dvi):
+    """A DVI file that keeps the marks it meets: (token, glyphs so far, rules so far)."""
+
+    _dtable = [*getattr(Dvi, "_dtable")]  # noqa: B009, RUF012  # the library's table of commands
+
+    def pages(self) -> Iterator[tuple[Layout, list[tuple[int, int, int]]]]:
+        reader = cast(_Reader, self)
+        self.marks: list[tuple[int, int, int]] = []
+        while reader._read():
+            yield layout_of(reader._output(), _DPI), self.marks
+            self.marks = []
+
+    def note(self, byte: int) -> None:
+        reader = cast(_Reader, self)
+        length = int.from_bytes(reader.file.read(byte - _SPECIALS.start + 1), "big")
+        text = reader.file.read(length)
+        if text.startswith(_MARK):
+            self.marks.append((int(text[len(_MARK) :]), len(reader.text), len(reader.boxes)))
+
+
+for _command in _SPECIALS:
+    _MarkedDvi._dtable[_command] = _MarkedDvi.note
+
+
+@dataclass(frozen=True)
+class Places:
+    """The boxes of a formula's tokens, in a page of the given width and height."""
+
+    boxes: NDArray[np.float64]  # (tokens, 4); NaN where a token has no place
+    width: float
+    height: float
+
+    def misfit(self, picture: tuple[int, int]) -> float:
+        """Return by how many pixels a picture (height, width), scaled to this width, differs in height."""
+        return abs(self.height * picture[1] / self.width - picture[0])
+
+    def on(self, picture: tuple[int, int]) -> Boxes:
+        """Stretch the boxes over a picture (height, width)."""
+        across, down = picture[1] / self.width, picture[0] / self.height
+        stretched = self.boxes * np.array([across, down, across, down])
+        return np.where(np.isnan(stretched), NOWHERE, np.rint(stretched)).astype(np.int16)
+
+
+def find_places(labels: Sequence[Sequence[str]], style: Style) -> list[Places | None]:
+    """Let TeX set the formulas; None stands for one that does not compile with its marks."""
+    formulas, marked = [" ".join(tokens) for tokens in labels], [mark(tokens) for tokens in labels]
+    with tempfile.TemporaryDirectory(prefix="unrender-tex-", dir=fast_folder()) as folder:
+        good = compile_formulas(formulas, style, Path(folder), written=marked)
+        if not any(good):
+            return [None] * len(labels)
+        with _MarkedDvi(str(Path(folder) / "formulas.dvi"), _DPI) as dvi:
+            pages = dvi.pages()
+            found = [next(pages) if fine else None for fine in good]
+    return [None if page is None else _places(tokens, *page) for tokens, page in zip(labels, found, strict=True)]
+
+
+def locate(labels: Sequence[Sequence[str]], sizes: Sequence[tuple[int, int]]) -> list[Boxes]:
+    """Return the boxes of each label's tokens in a picture of the given height and width, display or inline style."""
+    boxes = [nowhere(len(tokens)) for tokens in labels]
+    waiting = list(range(len(labels)))
+    for display in (True, False):
+        found = find_places([labels[place] for place in waiting], Style(display=display))
+        for place, places in zip(waiting, found, strict=True):
+            if places is not None and places.misfit(sizes[place]) <= max(_MISFIT, _MISFIT_SHARE * sizes[place][0]):
+                boxes[place] = places.on(sizes[place])
+        waiting = [place for place in waiting if (boxes[place] == NOWHERE).all()]
+    return boxes
+
+
+def nowhere(count: int) -> Boxes:
+    """Return boxes for tokens whose places are not known."""
+    return np.full((count, 4), NOWHERE, dtype=np.int16)
+
+
+def _places(tokens: Sequence[str], layout: Layout, marks: Sequence[tuple[int, int, int]]) -> Places | None:
+    if not layout.glyphs and not layout.rules:
+        return None
+    left, top, right, bottom = layout.bounds()
+    boxes = np.full((len(tokens), 4), np.nan)
+    waiting: int | None = None  # a large operator whose upper limit is set before it
+    for (place, glyph, rule), (_, next_glyph, next_rule) in pairwise(
+        [*marks, (-1, len(layout.glyphs), len(layout.rules))]
+    ):
+        glyphs = list(layout.glyphs[glyph:next_glyph])
+        if tokens[place] in _LARGE and not glyphs:
+            waiting = place
+        elif waiting is not None and len(glyphs) > 1 and glyphs[-1].key[0] == _LARGE_FONT:
+            large = glyphs.pop()
+            _grow(boxes, waiting, _glyph_box(large))
+            waiting = None
+        for found in glyphs:
+            _grow(boxes, place, _glyph_box(found))
+        if tokens[place] in _RULED:
+            for line in layout.rules[rule:next_rule]:
+                _grow(boxes, place, (line.x, line.y, line.x + line.width, line.y + line.height))
+    boxes -= np.array([left, top, left, top])
+    width, height = right - left, bottom - top
+    return Places(boxes, width, height) if width > 0 and height > 0 else None
+
+
+def _glyph_box(glyph: PlacedGlyph) -> tuple[float, float, float, float]:
+    return glyph.x, glyph.y - glyph.height, glyph.x + glyph.width, glyph.y + glyph.depth
+
+
+def _grow(boxes: NDArray[np.float64], place: int, box: tuple[float, float, float, float]) -> None:
+    row = boxes[place]
+    row[:2] = np.fmin(row[:2], box[:2])
+    row[2:] = np.fmax(row[2:], box[2:])
+
+
+def annotate(folder: Path, progress: Callable[[Sequence[int]], Iterable[int]] = lambda starts: starts) -> float:
+    """Write where the tokens of a prepared set stand; return the share of samples for which that was found.
+
+    `progress` may watch the runs of TeX go by; it must pass them on.
+    """
+    cache = Cache(folder)
+    placed = 0
+    temporary = folder / f"{BOXES}.tmp"
+    with temporary.open("wb") as file:
+        for start in progress(range(0, len(cache), _CHUNK)):
+            numbers = range(start, min(start + _CHUNK, len(cache)))
+            labels = [cache.text(number).split() for number in numbers]
+            for boxes in locate(labels, [cache.gray(number).shape for number in numbers]):
+                placed += bool((boxes != NOWHERE).any())
+                file.write(boxes.astype("<i2").tobytes())
+    temporary.replace(folder / BOXES)
+    return placed / max(1, len(cache))

@@ -1,0 +1,135 @@
+"""What LayoutLMv2 is trained on: receipts with given and with recognised words, forms, documents made up by us."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from unrender.documents import Box
+from unrender.errors import DataError
+from unrender.evaluation.datasets.sroie import Receipt
+from unrender.reading.receipts import LABELS
+from unrender.training.receipt.data import LabelledPage
+from unrender.training.receipt.documents import make_document
+from unrender.training.receipt.fields import label_receipt
+from unrender.training.receipt.pretraining import PlainPage
+from unrender.words import Word, WordPage, WordReader, common_lexicon, part_words
+
+FORM_KINDS = ("header", "question", "answer")
+FORM_LABELS = ("O", *(f"{place}-{kind.upper()}" for kind in FORM_KINDS for place in "BI"))
+
+
+@dataclass(frozen=True)
+class Form:
+    """One labelled form (FUNSD): words in the order of its boxes, labels as places in FORM_LABELS."""
+
+    name: str
+    image: Path
+    page: WordPage
+    labels: tuple[int, ...]
+
+
+def receipt_page(receipt: Receipt, page: WordPage | None = None) -> LabelledPage:
+    """Label a receipt's words: the given ones, or others found in the same picture."""
+    page = page or receipt.page
+    return LabelledPage(
+        receipt.name,
+        receipt.image,
+        tuple(page.texts),
+        page.normalised(),
+        tuple(word.line for word in page.words),
+        tuple(label_receipt(page.words, receipt.fields)),
+    )
+
+
+def recognised_pages(
+    receipts: Iterable[Receipt], cache: Path, find_words: Callable[[], WordReader]
+) -> dict[str, WordPage]:
+    """Return what OCR reads on each receipt; it is slow, so results are kept in `cache`."""
+    lexicon = common_lexicon()
+    cache.mkdir(parents=True, exist_ok=True)
+    pages = {}
+    for receipt in receipts:
+        path = cache / f"{receipt.name}.json"
+        if not path.is_file():
+            with Image.open(receipt.image) as picture:
+                path.write_text(page_to_json(find_words()(picture.convert("RGB"))), encoding="utf-8")
+        pages[receipt.name] = part_words(page_from_json(path.read_text(encoding="utf-8")), lexicon)
+    return pages
+
+
+def page_to_json(page: WordPage) -> str:
+    """Write a page of words so that `page_from_json` gives the very same."""
+    words = [
+        [word.text, word.box.x0, word.box.y0, word.box.x1, word.box.y1, word.line, word.confidence]
+        for word in page.words
+    ]
+    return json.dumps({"width": page.width, "height": page.height, "turns": page.turns, "in_order": words})
+
+
+def page_from_json(text: str) -> WordPage:
+    """Read what `page_to_json` wrote."""
+    try:
+        values = json.loads(text)
+        words = tuple(
+            Word(word, Box(x0, y0, x1, y1), line, sure) for word, x0, y0, x1, y1, line, sure in values["in_order"]
+        )
+        return WordPage(values["width"], values["height"], words, values["turns"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"this is no page of words written by unrender: {error}") from error
+
+
+def made_pages(folder: Path, count: int, seed: int, kind: str = "") -> list[LabelledPage]:
+    """Make up documents and save their pictures; receipts are labelled, in the others every word is outside."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = []
+    for number in range(count):
+        made = make_document(np.random.default_rng([seed, number]), kind)
+        path = folder / f"{made.kind}-{seed}-{number:05d}.png"
+        if not path.is_file():
+            made.image.save(path)
+        labels = (
+            label_receipt(made.page.words, made.fields) if made.fields else [LABELS.index("O")] * len(made.page.words)
+        )
+        lines = tuple(word.line for word in made.page.words)
+        boxes = made.page.normalised()
+        pages.append(LabelledPage(path.stem, path, tuple(made.page.texts), boxes, lines, tuple(labels)))
+    return pages
+
+
+def plain(pages: Sequence[LabelledPage]) -> list[PlainPage]:
+    """Forget the labels."""
+    return [PlainPage(page.image, page.words, page.boxes, page.lines) for page in pages if len(page.words) > 1]
+
+
+def read_forms(folder: Path) -> list[Form]:
+    """Read FUNSD: annotations/NAME.json beside images/NAME.png."""
+    paths = sorted((folder / "annotations").glob("*.json"))
+    if not paths:
+        raise DataError(
+            f"{folder} has no forms; it needs annotations/NAME.json and images/NAME.png, as FUNSD gives them"
+        )
+    return [_read_form(path, folder / "images" / f"{path.stem}.png") for path in paths]
+
+
+def form_page(form: Form) -> LabelledPage:
+    """Make a form ready for training."""
+    lines = tuple(word.line for word in form.page.words)
+    return LabelledPage(form.name, form.image, tuple(form.page.texts), form.page.normalised(), lines, form.labels)
+
+
+def _read_form(path: Path, image: Path) -> Form:
+    with Image.open(image) as picture:
+        width, height = picture.size
+    words: list[Word] = []
+    labels: list[int] = []
+    for number, entity in enumerate(json.loads(path.read_text(encoding="utf-8"))["form"]):
+        inner = [word for word in entity["words"] if word["text"].strip()]
+        for place, word in enumerate(inner):
+            kind = entity["label"] if entity["label"] in FORM_KINDS else ""
+            words.append(Word(word["text"], Box(*map(float, word["box"])), number))
+            labels.append(FORM_LABELS.index(f"{'I' if place else 'B'}-{kind.upper()}" if kind else "O"))
+    return Form(path.stem, image, WordPage(width, height, tuple(words)), tuple(labels))
