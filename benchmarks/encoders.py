@@ -20,8 +20,8 @@ from unrender.training.augment import Augmentation
 from unrender.training.batches import BatchStream, Framing, Stage
 from unrender.training.data import Cache
 from unrender.training.loop import Recipe, Trainer
-from unrender.training.runs import fresh
 from unrender.training.schedule import Schedule
+from unrender.training.starts import fresh
 from unrender.training.validation import pairs_of, reading_validator
 
 ROOT = cache_folder() / "formula"

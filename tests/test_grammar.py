@@ -167,7 +167,7 @@ def test_a_model_that_has_learnt_nothing_still_writes_well_formed_formulas() -> 
     from unrender.reading.options import Options
     from unrender.reading.reader import Reader
     from unrender.tokens import LatexTokenizer
-    from unrender.training.runs import fresh
+    from unrender.training.starts import fresh
 
     tokenizer = LatexTokenizer([word for word in WORDS if not word.startswith("<")])
     config = formula(tokenizer.size)

@@ -1,15 +1,18 @@
 """Where tokens stand in pictures, and a loss that looks there."""
 
+import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from unrender.reading.grid import Grid
+from unrender.training.batches import IGNORED
 from unrender.training.data import Cache, CacheWriter, Sample
 from unrender.training.formula.pointing import NOWHERE, Boxes, annotate, locate, mark
 from unrender.training.formula.typeset import Style, typeset
-from unrender.training.loop import off_target
+from unrender.training.objectives import misnamed, name_cells, off_target
 
 
 def _located(formula: str, *, display: bool = True) -> tuple[list[str], Boxes, np.ndarray]:
@@ -88,3 +91,22 @@ def test_looking_at_the_box_costs_nothing_and_looking_away_costs() -> None:
     away[..., 6] = 1
     assert float(off_target(there, boxes, grid)) == 0
     assert float(off_target(away, boxes, grid)) > 1
+
+
+def test_a_cell_is_named_after_the_smallest_box_over_its_centre() -> None:
+    wide, narrow, nowhere = [0.0, 0.0, 31.0, 7.0], [8.0, 0.0, 15.0, 7.0], [float("nan")] * 4
+    grid = Grid(rows=2, columns=4, cell_height=8, cell_width=8)
+    targets = torch.tensor([[5, 6, 7, IGNORED]])
+    named = name_cells(targets, torch.tensor([[wide, narrow, nowhere, nowhere]]), grid, nothing=9)
+    assert named.tolist() == [[5, 6, 5, 5, 9, 9, 9, 9]]
+
+
+def test_pictures_without_boxes_have_no_part_in_the_naming() -> None:
+    grid = Grid(rows=1, columns=2, cell_height=8, cell_width=8)
+    boxes = torch.full((2, 3, 4), float("nan"))
+    boxes[0, 0] = torch.tensor([0.0, 0.0, 7.0, 7.0])
+    targets = torch.tensor([[1, 2, IGNORED], [1, 1, 2]])
+    scores = torch.zeros(2, 2, 4)
+    assert float(misnamed(scores, targets, boxes, grid)) == pytest.approx(2 * math.log(4))  # two tokens count
+    scores[0, 0, 1] = scores[0, 1, 3] = 100
+    assert float(misnamed(scores, targets, boxes, grid)) == pytest.approx(0)

@@ -13,14 +13,26 @@ import pytest
 import torch
 
 from tests.conftest import Ran
-from tests.training_models import EXAMPLES, FORMULAS, tiny_cache, tiny_formula, tiny_trainer, tiny_vit, tiny_vit_trainer
-from unrender.errors import ConfigError, DataError
+from tests.training_models import (
+    EXAMPLES,
+    FORMULAS,
+    TOKENIZER,
+    fresh,
+    tiny_cache,
+    tiny_formula,
+    tiny_trainer,
+    tiny_vit,
+    tiny_vit_trainer,
+)
+from unrender import checkpoints
+from unrender.errors import ConfigError, DataError, ModelError
 from unrender.training import recipes, runs
 from unrender.training.batches import IGNORED, BatchStream, Framing, Stage
 from unrender.training.curves import draw_curves
 from unrender.training.data import Cache
 from unrender.training.recipes import FORMULA, SYSTEMS
 from unrender.training.schedule import Schedule
+from unrender.training.starts import start_from
 from unrender.training.validation import draw_subset
 
 
@@ -28,12 +40,13 @@ def _weights(trainer: object) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in trainer.module.state_dict().items()}  # type: ignore[attr-defined]
 
 
-def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(tmp_path: Path) -> None:
-    whole = tiny_trainer(tmp_path / "whole", samples=96)
+@pytest.mark.parametrize("naming", [0.0, 0.3])
+def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(tmp_path: Path, naming: float) -> None:
+    whole = tiny_trainer(tmp_path / "whole", samples=96, naming=naming)
     whole.run()
-    first = tiny_trainer(tmp_path / "parts", samples=40)
+    first = tiny_trainer(tmp_path / "parts", samples=40, naming=naming)
     first.run()
-    second = tiny_trainer(tmp_path / "parts", samples=96)
+    second = tiny_trainer(tmp_path / "parts", samples=96, naming=naming)
     second.resume()
     second.run()
     assert second.progress.seen == whole.progress.seen
@@ -41,6 +54,46 @@ def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(tmp_path:
         assert torch.equal(tensor, second.module.state_dict()[name]), name
     for ours, theirs in zip(whole.averages, second.averages, strict=True):
         assert torch.equal(ours, theirs)
+    for ours, theirs in zip(whole.objective.parameters(), second.objective.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_the_head_that_names_cells_learns_and_stays_out_of_the_model(tmp_path: Path) -> None:
+    plain, naming = tiny_trainer(tmp_path / "plain", samples=32), tiny_trainer(tmp_path, samples=32, naming=0.3)
+    naming.run(lambda: {"score": 0.0})
+    assert set(naming.final_state()) == set(plain.final_state())
+    assert set(torch.load(tmp_path / "best.pt", weights_only=True)["state"]) == set(plain.final_state())
+    head = naming.objective.heads["naming"]
+    assert head.weight.abs().max() > 0
+    assert head.weight.shape[0] == naming.module.config.decoder.vocabulary + 1
+
+
+def test_a_start_gives_each_token_the_row_of_its_text(tmp_path: Path) -> None:
+    config, words = tiny_formula(), list(TOKENIZER.tokens)
+    module = fresh(config)
+    TOKENIZER.save(tmp_path / "tokenizer.json")
+    state = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+    checkpoints.save(tmp_path, config, state, tmp_path / "tokenizer.json")
+    longer = [*words[:4], "new", *reversed(words[4:])]
+    grown = replace(config, decoder=replace(config.decoder, vocabulary=len(longer)))
+    started = start_from(tmp_path, grown, longer, seed=0)
+    rows, before = started.decoder.tokens.weight, module.decoder.tokens.weight
+    for token in words:
+        assert torch.equal(rows[longer.index(token)], before[words.index(token)])
+    off = (rows[4] - before.mean(0)).abs() / before.std(0)
+    assert 0 < off.max() < 1
+    for ours, theirs in zip(started.encoder.parameters(), module.encoder.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_a_start_of_another_shape_is_refused(tmp_path: Path) -> None:
+    config = tiny_formula()
+    TOKENIZER.save(tmp_path / "tokenizer.json")
+    state = {name: tensor.numpy() for name, tensor in fresh(config).state_dict().items()}
+    checkpoints.save(tmp_path, config, state, tmp_path / "tokenizer.json")
+    deeper = replace(config, decoder=replace(config.decoder, layers=3))
+    with pytest.raises(ModelError, match=r"another shape than tiny, first in decoder\.layers\.2"):
+        start_from(tmp_path, deeper, TOKENIZER.tokens, seed=0)
 
 
 def test_resuming_without_a_checkpoint_says_so(tmp_path: Path) -> None:

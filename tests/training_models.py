@@ -11,7 +11,7 @@ from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePr
 from unrender.tokens import LatexTokenizer
 from unrender.training.augment import Augmentation
 from unrender.training.batches import BatchStream, Framing, Stage
-from unrender.training.data import Cache, Sample, write_cache
+from unrender.training.data import BOXES, Cache, Sample, write_cache
 from unrender.training.examples import ExampleStream
 from unrender.training.loop import Recipe, Trainer
 from unrender.training.schedule import Schedule
@@ -87,6 +87,8 @@ def tiny_cache(folder: Path) -> Cache:
         for number, example in enumerate(EXAMPLES)
     ]
     write_cache(folder / "tiny-cache", TOKENIZER.tokens, samples)
+    boxes = [[3 + 6 * place, 8, 9 + 6 * place, 18] for sample in samples for place in range(len(sample.tokens))]
+    (folder / "tiny-cache" / BOXES).write_bytes(np.array(boxes, dtype="<i2").tobytes())
     return Cache(folder / "tiny-cache")
 
 
@@ -96,14 +98,17 @@ def fresh(config: ModelConfig, seed: int = 0) -> VisionText:
     return module
 
 
-def tiny_trainer(folder: Path, samples: int) -> Trainer:
+def tiny_trainer(folder: Path, samples: int, naming: float = 0.0) -> Trainer:
     config = tiny_formula()
     folder.mkdir(parents=True, exist_ok=True)
     stages = (Stage(samples=10**6, max_tokens=99, mix=(("tiny", 1.0),), batch=4),)
     stream = BatchStream(
         {"tiny": tiny_cache(folder)}, stages, Framing.of(config), Augmentation(), seed=0, token_noise=0.1
     )
-    recipe = Recipe(schedule=Schedule(peak=1e-3), samples=samples, average=0.9, smoothing=0.05, accumulate=2, threads=1)
+    recipe = Recipe(
+        schedule=Schedule(peak=1e-3), samples=samples, average=0.9, smoothing=0.05, accumulate=2, threads=1,
+        pointing=naming, naming=naming,
+    )  # fmt: skip
     return Trainer(fresh(config), stream, recipe, folder)
 
 

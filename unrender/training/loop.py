@@ -14,18 +14,16 @@ from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 from unrender.errors import DataError
 from unrender.layers.seq2seq import VisionText
-from unrender.reading.grid import Grid, grid_of
 from unrender.training import distributed
 from unrender.training.arithmetic import fast_arithmetic
 from unrender.training.batches import IGNORED, Batch
+from unrender.training.objectives import Objective
 from unrender.training.schedule import Schedule
 
-_SMALLEST_SHARE = 1e-4  # of the attention: what lies lower pulls no harder
 _KEPT_LOSSES = 100  # the logged loss is the mean of so many batches
 _SEED_STRIDE = 1_000_003
 
@@ -45,6 +43,7 @@ class Recipe:
     accumulate: int = 1  # batches to an update
     smoothing: float = 0.0  # of the labels
     pointing: float = 0.0  # weight of looking at the token that is being read, where the data says where it stands
+    naming: float = 0.0  # weight of naming the token in each cell of the encoder's grid, where the data says that
     average: float = 0.0  # of the moving average of the weights; 0: none
     samples: int = 0  # stop after so many; 0: after `epochs`
     epochs: float = 0.0
@@ -85,54 +84,6 @@ class Stream(Protocol):
         ...
 
 
-class Objective(nn.Module):
-    """Cross-entropy of the next token, summed over a batch, and how far the layers look past it.
-
-    What the last layer sees no later token can know; half of the heads of the layers before it look at the token too,
-    so that those after it learn where the reading has come to.
-    """
-
-    def __init__(self, module: VisionText, smoothing: float, pointing: float = 0.0) -> None:
-        super().__init__()
-        self.module = module
-        self.smoothing = smoothing
-        self.pointing = pointing
-
-    def forward(self, pixels: Tensor, inputs: Tensor, targets: Tensor, boxes: Tensor | None = None) -> Tensor:
-        watched: list[Tensor] | None = None if boxes is None or not self.pointing else []
-        memory, mask = self.module.encode(pixels)
-        hidden = self.module.decoder.hidden(inputs, memory, mask, watched)
-        wanted = targets != IGNORED
-        scores = self.module.decoder.score(hidden[wanted])
-        loss = cross_entropy(scores, targets[wanted], label_smoothing=self.smoothing, reduction="sum")
-        if boxes is not None and watched:
-            grid = grid_of(self.module.config.encoder, pixels.shape[2], pixels.shape[3])
-            for weights in watched[:-1]:
-                loss = loss + self.pointing * off_target(weights[:, : weights.shape[1] // 2].mean(1), boxes, grid)
-            loss = loss + self.pointing * off_target(watched[-1].mean(1), boxes, grid)
-        return loss
-
-
-def off_target(attention: Tensor, boxes: Tensor, grid: Grid) -> Tensor:
-    """Sum, over the tokens whose box is known, -log of the attention (B, T, N) that falls on its box.
-
-    A cell of the grid counts when it touches the box.
-    """
-    placed = ~boxes[..., 0].isnan()
-    left, top, right, bottom = boxes[placed].unbind(-1)
-    down = _touched(top, bottom, grid.rows, grid.cell_height)
-    across = _touched(left, right, grid.columns, grid.cell_width)
-    cells = (down[:, :, None] & across[:, None]).flatten(1)
-    share = (attention[placed][:, grid.special :] * cells).sum(-1)
-    return -share.clamp(min=_SMALLEST_SHARE).log().sum()
-
-
-def _touched(first: Tensor, last: Tensor, cells: int, side: int) -> Tensor:
-    """Return (tokens, cells): True where a cell overlaps first..last."""
-    starts = torch.arange(cells) * side
-    return (starts < last[:, None].clamp(min=1)) & (starts + side > first[:, None])
-
-
 class Trainer:
     """One run in one folder: last.pt (to resume), best.pt (best validation), metrics.jsonl."""
 
@@ -141,10 +92,11 @@ class Trainer:
         self.module, self.stream, self.recipe, self.folder = module, stream, recipe, folder
         self.progress = Progress()
         self.losses: list[float] = []
-        self.optimiser = _optimiser(module, recipe)
+        objective = Objective(module, smoothing=recipe.smoothing, pointing=recipe.pointing, naming=recipe.naming)
+        self.optimiser = _optimiser(objective, recipe)
         self.averages = [tensor.detach().clone() for tensor in module.state_dict().values()]
-        objective = Objective(module, recipe.smoothing, recipe.pointing)
-        self._objective = DistributedDataParallel(objective) if distributed.processes() > 1 else objective
+        self.objective = objective
+        self._parallel = DistributedDataParallel(objective) if distributed.processes() > 1 else objective
 
     @property
     def total(self) -> int:
@@ -206,7 +158,7 @@ class Trainer:
         count = distributed.total(int((batch.targets != IGNORED).sum()))
         parts = [torch.from_numpy(array) for array in (batch.pixels, batch.inputs, batch.targets)]
         boxes = None if batch.boxes is None else torch.from_numpy(batch.boxes)
-        loss = self._objective(*parts, boxes) * (distributed.processes() / (count * recipe.accumulate))
+        loss = self._parallel(*parts, boxes) * (distributed.processes() / (count * recipe.accumulate))
         value = float(loss.detach()) * recipe.accumulate
         if not math.isfinite(value):
             raise DataError(
@@ -226,7 +178,7 @@ class Trainer:
         rate = self.recipe.schedule(progress.update, epoch) * self.stream.rate(progress.seen)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        nn.utils.clip_grad_norm_(self.module.parameters(), self.recipe.clip)
+        nn.utils.clip_grad_norm_(self.objective.parameters(), self.recipe.clip)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         progress.update += 1
@@ -271,6 +223,7 @@ class Trainer:
             return
         checkpoint = {
             "state": self.module.state_dict(),
+            "heads": self.objective.heads.state_dict(),
             "averages": self.averages,
             "optimiser": self.optimiser.state_dict(),
             "progress": asdict(self.progress),
@@ -286,6 +239,7 @@ class Trainer:
             raise DataError(f"there is no {path} to resume from; start without --resume")
         saved = torch.load(path, weights_only=True)
         self.module.load_state_dict(saved["state"])
+        self.objective.heads.load_state_dict(saved.get("heads", {}))
         self.optimiser.load_state_dict(saved["optimiser"])
         self.averages = saved["averages"]
         self.progress = Progress(**saved["progress"])

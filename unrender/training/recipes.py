@@ -145,7 +145,9 @@ def train(
 
     folder = out or Path("runs") / name
     if name in FORMULAS:
-        return runs.train_formula(FORMULAS[name], folder, data=data, resume=resume, hours=hours)
+        if scratch and start is not None:
+            raise ConfigError("--start and --scratch exclude each other; give one of them.")
+        return runs.train_formula(FORMULAS[name], folder, data=data, resume=resume, hours=hours, start=start)
     if name in SYSTEMS:
         settings = SYSTEMS[name]
         return runs.train_system(settings, folder, data=data, resume=resume, hours=hours, start=start, scratch=scratch)

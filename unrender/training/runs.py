@@ -28,6 +28,7 @@ from unrender.training.data import Cache
 from unrender.training.examples import ExampleStream, LabelledImage
 from unrender.training.loop import BEST, METRICS, Recipe, Stream, Trainer, Validate
 from unrender.training.recipes import FormulaRecipe, SystemRecipe
+from unrender.training.starts import fresh, start_from
 from unrender.training.validation import SUBSET, draw_subset, pairs_of, reading_validator
 
 _QUICK = 200  # held-out samples of each set while training; the whole set is for `unrender evaluate`
@@ -35,15 +36,21 @@ _HELD_OUT = 20  # one example in so many validates a system's training
 
 
 def train_formula(
-    settings: FormulaRecipe, folder: Path, *, data: Path | None, resume: bool, hours: float | None
+    settings: FormulaRecipe,
+    folder: Path,
+    *,
+    data: Path | None,
+    resume: bool,
+    hours: float | None,
+    start: str | Path | None = None,
 ) -> Path:
-    """Train the formula reader on the prepared arrays under `data`."""
+    """Train the formula reader on the prepared arrays under `data`, from `start` or from scratch."""
     root = data or cache_folder() / "formula"
     names = {name for stage in settings.stages for name, _ in stage.mix}
     caches = {name: Cache(root / name) for name in sorted(names)}
     tokenizer = LatexTokenizer(next(iter(caches.values())).vocabulary)
-    config = formula(tokenizer.size)
-    module = fresh(config, settings.recipe.seed)
+    config, seed = formula(tokenizer.size), settings.recipe.seed
+    module = fresh(config, seed) if start is None else start_from(start, config, tokenizer.tokens, seed)
     stream = BatchStream(
         caches,
         settings.stages,
@@ -167,13 +174,6 @@ def _progress_bar(trainer: Trainer) -> Iterator[Callable[[Trainer], None]]:
             bar.update(line, completed=trainer.progress.seen, loss=trainer.losses[-1], speed=speed)
 
         yield report
-
-
-def fresh(config: ModelConfig, seed: int) -> VisionText:
-    """Return a model of new weights."""
-    module = VisionText(config)
-    module.init_weights(torch.Generator().manual_seed(seed))
-    return module
 
 
 def _pairs(examples: Sequence[LabelledImage]) -> list[tuple[Image.Image, str]]:
