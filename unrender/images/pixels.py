@@ -4,12 +4,13 @@ Shapes: C channels, H height, W width; pixels are float32 (C, H, W), normalised 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from unrender.images.paper import clean
 from unrender.images.symbol_size import symbol_height
 from unrender.models.config import ImagePrep
 
@@ -17,6 +18,8 @@ Pixels = NDArray[np.float32]
 
 _INK_THRESHOLD = 200  # darker is ink, once the greys are stretched to 0..255 (Nougat's margin crop)
 _BLANK_CONTRAST = 10  # grey levels
+_PHOTO_PIXELS = 3_000_000  # a larger picture is shrunk before its paper is cleaned
+_CLEANED_PIXELS = 1_000_000  # to about this many
 _RIBBON_PIXELS = 80_000_000  # a resize to more than this is not worth its memory
 _RESAMPLE = {
     "bilinear": Image.Resampling.BILINEAR,
@@ -44,6 +47,19 @@ class Placement:
             x, y = y, self.turned_height - x
         return x + self.left, y + self.top
 
+    def enlarged(self, factor: int) -> "Placement":
+        """Return the placement in an image that was shrunk by `factor` before it was placed."""
+        if factor == 1:
+            return self
+        return replace(
+            self,
+            left=self.left * factor,
+            top=self.top * factor,
+            turned_height=self.turned_height * factor,
+            scale_x=self.scale_x / factor,
+            scale_y=self.scale_y / factor,
+        )
+
 
 def prepare(image: Image.Image, prep: ImagePrep) -> Pixels:
     """Turn an upright RGB image into the (C, H, W) pixels a model takes."""
@@ -52,10 +68,13 @@ def prepare(image: Image.Image, prep: ImagePrep) -> Pixels:
 
 def place(image: Image.Image, prep: ImagePrep) -> tuple[Pixels, Placement]:
     """Do what `prepare` does, and tell where each pixel came from."""
+    shrunk = 1
+    if prep.paper:
+        image, shrunk = _cleaned(image)
     fitted, placement = _FITS[prep.fit](image.convert("L" if prep.channels == 1 else "RGB"), prep)
     values = np.asarray(fitted, dtype=np.float32).reshape(fitted.height, fitted.width, prep.channels) / 255
     normal = (values - np.asarray(prep.mean, np.float32)) / np.asarray(prep.std, np.float32)
-    return np.ascontiguousarray(normal.transpose(2, 0, 1), dtype=np.float32), placement
+    return np.ascontiguousarray(normal.transpose(2, 0, 1), dtype=np.float32), placement.enlarged(shrunk)
 
 
 def stack(images: Sequence[Pixels], prep: ImagePrep) -> tuple[Pixels, NDArray[np.int64] | None]:
@@ -88,6 +107,15 @@ def ink_box(image: Image.Image) -> tuple[int, int, int, int]:
     ink = (grey - darkest) / (lightest - darkest) * 255 < _INK_THRESHOLD
     columns, rows = np.flatnonzero(ink.any(axis=0)), np.flatnonzero(ink.any(axis=1))
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
+def _cleaned(image: Image.Image) -> tuple[Image.Image, int]:
+    """Clean light and paper; a large photo is shrunk first, by the factor returned."""
+    gray, factor = image.convert("L"), 1
+    if gray.width * gray.height > _PHOTO_PIXELS:
+        factor = max(1, min(round((gray.width * gray.height / _CLEANED_PIXELS) ** 0.5), *gray.size))
+        gray = gray.reduce(factor)
+    return clean(gray), factor
 
 
 def _squash(image: Image.Image, prep: ImagePrep) -> tuple[Image.Image, Placement]:

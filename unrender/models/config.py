@@ -45,6 +45,7 @@ class ImagePrep:
     zoom: float = 1.0  # `free` only: and then everything by this
     margin: int = 0  # `free` only: pixels left around the ink by crop_margin
     thumbnail: Thumbnail = "bicubic"  # `canvas` only: how an image that overflows the canvas is shrunk
+    paper: bool = False  # take away shadows, dark ground, ruled lines and specks first (photos of formulas)
     dpi: int = 96  # PDF pages are rendered at this resolution
 
     def __post_init__(self) -> None:
