@@ -20,7 +20,7 @@ from unrender.evaluation.datasets.sroie import Receipt, read_receipts
 from unrender.evaluation.field_evaluation import FieldEvaluation, ReceiptCase
 from unrender.reading.labels import PageWork
 from unrender.reading.receipts import FIELDS, LABELS, find_fields
-from unrender.words import RapidReader, WordPage, common_lexicon, part_words
+from unrender.words import RapidReader, WordPage, part_words, receipt_lexicon
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def recognised(receipts: list[Receipt], cache: Path, reader: RapidReader) -> Ite
     for receipt in receipts:
         kept = cache / f"{receipt.name}.json"
         page = page_from_json(kept.read_text()) if kept.is_file() else reader(_open(receipt))
-        yield replace(receipt, page=part_words(page, common_lexicon()))
+        yield replace(receipt, page=part_words(page, receipt_lexicon()))
 
 
 def torn(work: PageWork, receipts: list[Receipt]) -> dict[str, int]:
@@ -88,7 +88,7 @@ def timed(work: PageWork, reader: RapidReader, receipts: list[Receipt]) -> dict[
         started = time.process_time()
         page = reader(image)
         read = time.process_time()
-        work.read_words(part_words(page, common_lexicon()), image)
+        work.read_words(part_words(page, receipt_lexicon()), image)
         alone.append(read - started)
         whole.append(time.process_time() - started)
     return {

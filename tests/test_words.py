@@ -17,12 +17,12 @@ from unrender.words import (
     RapidReader,
     Word,
     WordPage,
-    common_lexicon,
     find_rows,
     order_lines,
     parse_given,
     part_words,
     read_given,
+    receipt_lexicon,
     split_lines,
 )
 from unrender.words.ocr import slope_of, tidy
@@ -257,7 +257,7 @@ def test_recognised_lines_get_plain_signs_and_lost_spaces(read, tidied):
 
 
 def test_words_that_ran_together_are_parted_by_a_word_list(tmp_path):
-    lexicon = common_lexicon()
+    lexicon = receipt_lexicon()
     assert lexicon.part("TRADINGSDNBHD") == "TRADING SDN BHD"
     assert lexicon.part("(SdnBhd).") == "(Sdn Bhd)."
     assert lexicon.part("STATIONERY") == "STATIONERY"
@@ -270,7 +270,7 @@ def test_words_that_ran_together_are_parted_by_a_word_list(tmp_path):
 
 
 def test_an_unknown_name_is_parted_from_two_known_words_but_not_from_one():
-    lexicon = common_lexicon()
+    lexicon = receipt_lexicon()
     assert lexicon.part("ZYXWVSTATIONERYSHOP") == "ZYXWV STATIONERY SHOP"
     assert lexicon.part("ZYXWVSHOP") == "ZYXWVSHOP"
 

@@ -10,7 +10,7 @@ from unrender.errors import ConfigError, MissingExtraError, ModelError
 _WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen
 
 
-def open_engine(loaded: Loaded, wanted: str | None) -> Engine:
+def open_engine(loaded: Loaded, wanted: str | None, threads: int | None = None) -> Engine:
     """Take ONNX where the folder has its graphs, torch otherwise, unless one is asked for."""
     if wanted not in (None, "onnx", "torch"):
         raise ConfigError(f"There is no engine called {wanted}; choose onnx or torch.")
@@ -21,7 +21,7 @@ def open_engine(loaded: Loaded, wanted: str | None) -> Engine:
     if loaded.exported and wanted != "torch":
         from unrender.engines.onnx_engine import OnnxEngine
 
-        return OnnxEngine(loaded.folder)
+        return OnnxEngine(loaded.folder, threads=threads)
     try:
         from unrender.engines import torch_engine
     except ModuleNotFoundError as error:

@@ -54,14 +54,14 @@ class TorchPageEngine:
         return scores
 
 
-def open_page_engine(loaded: LoadedPages, wanted: str | None = None) -> LabelEngine:
+def open_page_engine(loaded: LoadedPages, wanted: str | None = None, threads: int | None = None) -> LabelEngine:
     """Take ONNX where the folder has the graph, torch otherwise, unless one is asked for."""
     if wanted not in (None, "onnx", "torch"):
         raise ConfigError(f"There is no engine called {wanted}; choose onnx or torch.")
     if wanted == "onnx" and not loaded.exported:
         raise ModelError(f"{loaded.folder} has no {GRAPH}; make it with `unrender export`, or take --engine torch.")
     if loaded.exported and wanted != "torch":
-        return OnnxPageEngine(loaded.folder)
+        return OnnxPageEngine(loaded.folder, threads)
     try:
         import torch
     except ModuleNotFoundError as error:

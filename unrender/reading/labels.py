@@ -25,12 +25,13 @@ _DIGITS = 4
 
 @dataclass(frozen=True)
 class Sheet:
-    """One page to read: its picture, where it came from, and a file of words if the caller has one."""
+    """One page to read: its picture, where it came from, and its words or a file of them if the caller has one."""
 
     image: Image.Image
     source: Source
     number: int = 1
-    words: str | Path | None = None
+    words: WordPage | str | Path | None = None
+    calibrated: bool = True
 
 
 class PageWork:
@@ -53,22 +54,25 @@ class PageWork:
         self._lexicon = lexicon
 
     @classmethod
-    def open(cls, loaded: LoadedPages, engine: str | None = None) -> "PageWork":
+    def open(cls, loaded: LoadedPages, engine: str | None = None, threads: int | None = None) -> "PageWork":
         """Load a model folder."""
         tokenizer = PageTokenizer(loaded.folder / "tokenizer.json", loaded.config)
         path = loaded.folder / LEXICON
         lexicon = Lexicon.load(path) if path.is_file() else None
-        return cls(loaded.config, open_page_engine(loaded, engine), tokenizer, lexicon=lexicon)
+        find_words = None if threads is None else lambda image: open_reader(threads)(image)
+        return cls(loaded.config, open_page_engine(loaded, engine, threads), tokenizer, find_words, lexicon)
 
     def read(self, sheet: Sheet) -> tuple[Status, tuple[Block, ...]]:
         """Find the words of a page and label them; a page without words is empty."""
         page = self.words_of(sheet)
         if not page.words:
             return Status("empty"), ()
-        return Status(), (self.read_words(page, sheet.image),)
+        return Status(), (self.read_words(page, sheet.image, calibrated=sheet.calibrated),)
 
     def words_of(self, sheet: Sheet) -> WordPage:
         """Take the words that were given, else the PDF's own, else let OCR find them."""
+        if isinstance(sheet.words, WordPage):
+            return sheet.words
         if sheet.words is not None:
             return read_given(sheet.words, sheet.image.width, sheet.image.height, sheet.number)
         data = _pdf_bytes(sheet.source)
@@ -78,11 +82,12 @@ class PageWork:
         page = (self._find_words or open_reader())(sheet.image)
         return page if self._lexicon is None else part_words(page, self._lexicon)
 
-    def read_words(self, page: WordPage, image: Image.Image) -> Block:
+    def read_words(self, page: WordPage, image: Image.Image, *, calibrated: bool = True) -> Block:
         """Label the words of a page and put together what they say."""
         scores = self.score(page, image)
         if self.config.labels == LABELS:
-            return self._receipt(page, scores)
+            lines = self.config.calibration if calibrated else ()
+            return self._receipt(page, scores, Calibration(*lines))
         return self._entities(page, scores)
 
     def score(self, page: WordPage, image: Image.Image) -> Scores:
@@ -93,9 +98,9 @@ class PageWork:
             pixels = prepare(turned, self.config.image)
         return label_words(self._engine, self._tokenizer, page.texts, page.normalised(), pixels)
 
-    def _receipt(self, page: WordPage, scores: Scores) -> Block:
+    def _receipt(self, page: WordPage, scores: Scores, calibration: Calibration) -> Block:
         found = find_fields(page.words, field_probabilities(scores, self.config.labels, self.config.temperature))
-        parts = [self._field(page, found[name]) for name in FIELDS if name in found]
+        parts = [_field(page, found[name], calibration) for name in FIELDS if name in found]
         by_name = {part.kind: part for part in parts}
         fields: dict[str, Json] = {name: _object(by_name[name]) if name in by_name else None for name in FIELDS}
         sure = [part.confidence or 0.0 for part in parts]
@@ -106,14 +111,6 @@ class PageWork:
             children=tuple(parts),
             confidence=sum(sure) / len(FIELDS),  # a field that is missing makes a receipt unlikely
         )
-
-    def _field(self, page: WordPage, found: Found) -> Block:
-        calibration = Calibration(*self.config.calibration) if self.config.calibration else Calibration()
-        sure = calibration.confidence(found.name, found.score)
-        words = [page.words[place] for place in found.words]
-        box = page.in_picture(box_of(page.words, found.words))
-        tokens = tuple(Token(word.text, sure, box=page.in_picture(word.box)) for word in words)
-        return Block(kind=found.name, text=found.text, box=box, tokens=tokens, confidence=sure)
 
     def _entities(self, page: WordPage, scores: Scores) -> Block:
         """List every run of words with a label of its own, in reading order."""
@@ -130,6 +127,14 @@ class PageWork:
         fields: list[Json] = [{"label": part.kind, **_object(part)} for part in parts]
         text = "\n".join(f"{part.kind}: {part.text}" for part in parts)
         return Block(kind="fields", text=text, fields=fields, children=tuple(parts))
+
+
+def _field(page: WordPage, found: Found, calibration: Calibration) -> Block:
+    sure = calibration.confidence(found.name, found.score)
+    words = [page.words[place] for place in found.words]
+    box = page.in_picture(box_of(page.words, found.words))
+    tokens = tuple(Token(word.text, sure, box=page.in_picture(word.box)) for word in words)
+    return Block(kind=found.name, text=found.text, box=box, tokens=tokens, confidence=sure)
 
 
 def _entity(page: WordPage, label: str, words: Sequence[Word], places: range, sure: float) -> Block:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from unrender.errors import ConfigError
 from unrender.images.opening import Source
+from unrender.words import WordPage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,7 @@ class Options:
     n_best: int = 1
     question: str = ""  # for tasks whose prompt asks one
     words: str | Path | None = None  # a JSON, hOCR or ALTO file with the words, for models that label them
+    calibrated: bool = True  # False: confidences as the model itself gives them
 
     def __post_init__(self) -> None:
         for name in ("beams", "max_tokens", "n_best"):
@@ -29,8 +31,9 @@ DEFAULTS = Options()
 
 @dataclass(frozen=True)
 class Input:
-    """A source with the name it goes by and the pages wanted (from 1; none given: all)."""
+    """A source with the name it goes by, the pages wanted (from 1; none given: all) and its words where known."""
 
     source: Source
     name: str = ""
     pages: tuple[int, ...] = ()
+    words: WordPage | None = None  # for models that label them; of a source with one page

@@ -53,18 +53,28 @@ class Reader:
         self.name = name or config.name
 
     @classmethod
-    def open(cls, model: str | Path | None = None, *, task: str | None = None, engine: str | None = None) -> "Reader":
-        """Load a model by name or folder; without one, the default model of the task (formulas)."""
+    def open(
+        cls,
+        model: str | Path | None = None,
+        *,
+        task: str | None = None,
+        engine: str | None = None,
+        threads: int | None = None,
+    ) -> "Reader":
+        """Load a model by name or folder; without one, the default model of the task (formulas).
+
+        `threads` is how many the engine may use, by default one for each core.
+        """
         wanted = tasks.find(task) if task else None
         name = model or (wanted.name if wanted else tasks.DEFAULT)
         labels = checkpoints.find_pages(name)
         if labels is not None:
-            return cls._open_pages(labels, wanted, engine, str(name))
+            return cls._open_pages(labels, wanted, engine, str(name), threads)
         loaded = checkpoints.load(name)
         tokenizer = open_tokenizer(loaded.folder, loaded.config)
         return cls(
             loaded.config,
-            open_engine(loaded, engine),
+            open_engine(loaded, engine, threads),
             tokenizer,
             wanted or tasks.find(loaded.config.task),
             str(name),
@@ -72,12 +82,17 @@ class Reader:
 
     @classmethod
     def _open_pages(
-        cls, loaded: checkpoints.LoadedPages, wanted: Task | None, engine: str | None, name: str
+        cls,
+        loaded: checkpoints.LoadedPages,
+        wanted: Task | None,
+        engine: str | None,
+        name: str,
+        threads: int | None,
     ) -> "Reader":
         task = wanted or tasks.find(loaded.config.task)
         if task.name != loaded.config.task:
             raise ModelError(f"{name} reads {loaded.config.task}, not {task.name}; give another --model.")
-        pages = PageWork.open(loaded, engine)
+        pages = PageWork.open(loaded, engine, threads)
         tokenizer = BpeTokenizer(loaded.folder / "tokenizer.json")
         return cls(loaded.config, NoDecoder(loaded.config.name), tokenizer, task, name, pages=pages)
 
@@ -274,7 +289,9 @@ def _label(pages: PageWork, options: Options, queue: Sequence[_Job]) -> None:
     """Read pages by their words; what is wrong with those of one page is said of it alone."""
     for job in queue:
         try:
-            status, blocks = pages.read(Sheet(job.image, job.pending.input.source, job.number, options.words))
+            words = job.pending.input.words or options.words
+            sheet = Sheet(job.image, job.pending.input.source, job.number, words, options.calibrated)
+            status, blocks = pages.read(sheet)
         except UnrenderError as error:
             page = _failed(job.number, error)
         else:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from unrender.decoding.calibration import confidence_of
+from unrender.decoding.calibration import AS_IT_IS, confidence_of
 from unrender.decoding.repetition import Guard
 from unrender.decoding.search import (
     ALTERNATIVES,
@@ -172,7 +172,8 @@ class Sight:
 
     def _confidence(self, decoded: Decoded) -> float:
         """Return how likely the whole text is right: its probability, its end included, calibrated."""
-        return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, self.config.calibration)
+        line = self.config.calibration if self.options.calibrated else AS_IT_IS
+        return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, line)
 
     def _tokens(self, look: Look) -> Iterator[Token]:
         decoded = look.decoded

