@@ -5,8 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from unrender.errors import DataError
+from unrender.images.pixels import prepare, stack
+from unrender.models.config import ImagePrep
 from unrender.training.augment import Augmentation, augment, perturb_tokens, replace_share
 from unrender.training.batches import BatchStream, Framing, Stage
 from unrender.training.data import Cache, CacheWriter, Sample, write_cache
@@ -23,7 +26,11 @@ from unrender.training.formula.labels import (
 )
 
 VOCABULARY = ["<pad>", "<s>", "</s>", "<unk>", *"abcdefgh"]
-FRAMING = Framing(vocabulary=len(VOCABULARY), start=(1,), end=2, pad=0, mean=1.0, std=0.3, multiple=8)
+PREPARATION = ImagePrep(
+    height=256, width=1024, fit="free", channels=1, mean=(1.0,), std=(0.3,), crop_margin=True, margin=1, pad_value=1.0,
+    multiple=8,
+)  # fmt: skip
+FRAMING = Framing(vocabulary=len(VOCABULARY), start=(1,), end=2, pad=0, image=PREPARATION)
 PLAIN = Augmentation(nougat=False, scale=0.0, darken=0.0, margin=1)
 
 
@@ -111,6 +118,21 @@ def test_a_batch_is_alike_in_size_and_padded_to_the_multiple(stream):
         assert len(batch.inputs) == len(members) <= 4
         assert not batch.pixels.shape[2] % 8
         assert not batch.pixels.shape[3] % 8
+
+
+def test_a_batch_is_what_reading_would_make_of_its_pictures(tmp_path):
+    """With nothing varied but the margin, which reading sets to the same, the pixels agree to the bit."""
+    inked = [np.random.default_rng(seed).integers(0, 150, (9 + seed, 20 + 5 * seed), np.uint8) for seed in range(3)]
+    pictures = [np.pad(levels, 1, constant_values=255) for levels in inked]
+    for levels in pictures:
+        levels[1:-1, 1:-1][:, 3:] = 255  # more paper than ink
+        levels[1, 1] = levels[-2, -2] = 0
+    write_cache(tmp_path / "set", VOCABULARY, [Sample(levels[1:-1, 1:-1], (4, 5)) for levels in pictures])
+    stages = (Stage(samples=9, max_tokens=9, mix=(("set", 1.0),), batch=3),)
+    stream = BatchStream({"set": Cache(tmp_path / "set")}, stages, FRAMING, PLAIN, seed=0)
+    members = stream.block(0, 0)[0]
+    read, _ = stack([prepare(Image.fromarray(pictures[index]), PREPARATION) for _, index in members], PREPARATION)
+    assert np.array_equal(next(stream.batches(0, 0, 0)).pixels, read)
 
 
 def test_a_stage_mixes_by_share_and_keeps_to_its_length(stream):

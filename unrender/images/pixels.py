@@ -72,9 +72,19 @@ def place(image: Image.Image, prep: ImagePrep) -> tuple[Pixels, Placement]:
     if prep.paper:
         image, shrunk = _cleaned(image)
     fitted, placement = _FITS[prep.fit](image.convert("L" if prep.channels == 1 else "RGB"), prep)
-    values = np.asarray(fitted, dtype=np.float32).reshape(fitted.height, fitted.width, prep.channels) / 255
-    normal = (values - np.asarray(prep.mean, np.float32)) / np.asarray(prep.std, np.float32)
-    return np.ascontiguousarray(normal.transpose(2, 0, 1), dtype=np.float32), placement.enlarged(shrunk)
+    return normalise(np.asarray(fitted), prep), placement.enlarged(shrunk)
+
+
+def normalise(levels: NDArray[np.uint8], prep: ImagePrep) -> Pixels:
+    """Turn levels (H, W) or (H, W, C) of the right size into (C, H, W) pixels, padded at right and bottom."""
+    height, width = levels.shape[:2]
+    whole = (prep.channels, height + -height % prep.multiple, width + -width % prep.multiple)
+    pixels = np.full(whole, round(255 * prep.pad_value), np.float32)
+    pixels[:, :height, :width] = levels if levels.ndim == 2 else levels.transpose(2, 0, 1)
+    pixels /= 255
+    pixels -= np.asarray(prep.mean, np.float32)[:, None, None]
+    pixels /= np.asarray(prep.std, np.float32)[:, None, None]
+    return pixels
 
 
 def stack(images: Sequence[Pixels], prep: ImagePrep) -> tuple[Pixels, NDArray[np.int64] | None]:
@@ -181,7 +191,7 @@ def _free(image: Image.Image, prep: ImagePrep) -> tuple[Image.Image, Placement]:
     placement = Placement(left, top, scale_x=width / image.width, scale_y=height / image.height)
     if image.size != (width, height):
         image = image.resize((width, height), _RESAMPLE[prep.resample])
-    return _pad(image, prep, _round_up(width, prep.multiple), _round_up(height, prep.multiple)), placement
+    return image, placement
 
 
 _FITS: dict[str, Callable[[Image.Image, ImagePrep], tuple[Image.Image, Placement]]] = {
@@ -215,7 +225,3 @@ def _pad(
     padded = Image.new(image.mode, (width, height), level if image.mode == "L" else (level, level, level))
     padded.paste(image, (shift_x, shift_y))
     return padded
-
-
-def _round_up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple

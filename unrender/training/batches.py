@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.errors import DataError
-from unrender.models.config import ModelConfig
+from unrender.images.pixels import normalise, stack
+from unrender.models.config import ImagePrep, ModelConfig
 from unrender.training.augment import Augmentation, augment_placed, perturb_tokens, replace_share
 from unrender.training.data import Cache
 
@@ -52,15 +53,13 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class Framing:
-    """The ids and pixel scale a model expects."""
+    """The ids and pixels a model expects."""
 
     vocabulary: int
     start: tuple[int, ...]
     end: int
     pad: int
-    mean: float = 0.0
-    std: float = 1.0
-    multiple: int = 1  # heights and widths are padded to a multiple of this
+    image: ImagePrep
     first: int = 4  # ids below are special tokens
 
     @classmethod
@@ -71,9 +70,7 @@ class Framing:
             start=config.generation.start,
             end=config.generation.end,
             pad=config.generation.pad,
-            mean=config.image.mean[0],
-            std=config.image.std[0],
-            multiple=config.image.multiple,
+            image=config.image,
         )
 
 
@@ -154,7 +151,7 @@ class BatchStream:
         for index, members in enumerate(self.block(number, seen)):
             if index >= place:
                 samples = [self._sample(*member, [number, index, row]) for row, member in enumerate(members)]
-                batch = assemble(samples[part::parts] or samples[:1], self._framing, self._padding())
+                batch = assemble(samples[part::parts] or samples[:1], self._framing)
                 yield replace(batch, name=f"{members[0][0]} {members[0][1]}", whole=len(members))
 
     def _sample(self, name: str, index: int, place: list[int]) -> Framed:
@@ -163,12 +160,8 @@ class BatchStream:
         boxes = self._caches[name].boxes(index).astype(np.float32)
         boxes[boxes[:, 0] < 0] = np.nan
         picture, boxes = augment_placed(self._caches[name].gray(index), boxes, self._augmentation, rng)
-        pixels = np.asarray((picture / np.float32(255) - framing.mean) / framing.std, dtype=np.float32)[None]
         inputs, targets = frame(self._caches[name].tokens(index), framing, rng, self._token_noise)
-        return Framed(pixels, inputs, targets, boxes)
-
-    def _padding(self) -> float:
-        return (1.0 - self._framing.mean) / self._framing.std
+        return Framed(normalise(picture, framing.image), inputs, targets, boxes)
 
     def _draw(self, stage: Stage, rng: np.random.Generator) -> list[tuple[str, int]]:
         total = stage.batch * _BATCHES_PER_BLOCK
@@ -198,21 +191,18 @@ def frame(label: Ids, framing: Framing, rng: np.random.Generator, noise: float) 
     return inputs, np.concatenate([skipped, label, [framing.end]]).astype(np.int64)
 
 
-def assemble(samples: Sequence[Framed], framing: Framing, padding: float) -> Batch:
+def assemble(samples: Sequence[Framed], framing: Framing) -> Batch:
     """Pad pictures and labels to one size."""
-    tallest, widest = (max(sample.pixels.shape[axis] for sample in samples) for axis in (1, 2))
-    height, width = (-(-side // framing.multiple) * framing.multiple for side in (tallest, widest))
     length = max(len(sample.inputs) for sample in samples)
-    pixels = np.full((len(samples), samples[0].pixels.shape[0], height, width), padding, dtype=np.float32)
     inputs = np.full((len(samples), length), framing.pad, dtype=np.int64)
     targets = np.full((len(samples), length), IGNORED, dtype=np.int64)
     boxes = np.full((len(samples), length, 4), np.nan, dtype=np.float32)
     for row, sample in enumerate(samples):
-        pixels[row, :, : sample.pixels.shape[1], : sample.pixels.shape[2]] = sample.pixels
         inputs[row, : len(sample.inputs)] = sample.inputs
         targets[row, : len(sample.targets)] = sample.targets
         if sample.boxes is not None:
             first = len(framing.start) - 1
             boxes[row, first : first + len(sample.boxes)] = sample.boxes
     placed = None if np.isnan(boxes).all() else boxes
+    pixels, _ = stack([sample.pixels for sample in samples], framing.image)
     return Batch(pixels, inputs, targets, "", len(samples), placed)

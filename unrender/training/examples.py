@@ -66,7 +66,7 @@ class ExampleStream:
             members = [int(member) for member in order[start : start + self._batch]]
             mine = members[part::parts] or members[:1]
             samples = [self._sample(member, number) for member in mine]
-            batch = assemble(samples, self._framing, self._padding())
+            batch = assemble(samples, self._framing)
             yield replace(batch, name=self._examples[members[0]].name, whole=len(members))
 
     def _sample(self, member: int, epoch: int) -> Framed:
@@ -85,7 +85,3 @@ class ExampleStream:
         if unknown is not None and unknown in label:
             raise DataError(f"the label of {example.name} has tokens outside the vocabulary: {example.target[:80]}")
         return label[: self._longest]
-
-    def _padding(self) -> float:
-        image = self._config.image
-        return (image.pad_value - image.mean[0]) / image.std[0]
