@@ -16,8 +16,9 @@ import numpy as np
 from PIL import Image
 
 from unrender.checkpoints import find_pages
-from unrender.evaluation.datasets.sroie import Receipt, read_receipts
-from unrender.evaluation.field_evaluation import FieldEvaluation, ReceiptCase
+from unrender.evaluation.datasets import Example
+from unrender.evaluation.datasets.sroie import open_sroie
+from unrender.metrics import record_f1
 from unrender.reading.labels import PageWork
 from unrender.reading.receipts import FIELDS, LABELS, find_fields
 from unrender.words import RapidReader, WordPage, part_words, receipt_lexicon
@@ -28,7 +29,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pictures", type=int, default=20, help="how many are read from pixels")
     arguments = parser.parse_args()
-    receipts = list(read_receipts(arguments.folder, held_out=True))
+    receipts = list(open_sroie(arguments.folder, held_out=True))
     loaded = find_pages("receipt")
     assert loaded is not None
     reader = RapidReader(threads=1)
@@ -41,46 +42,48 @@ def main() -> None:
     print(json.dumps(said, indent=2))
 
 
-def bound(receipts: list[Receipt]) -> dict[str, float]:
+def bound(receipts: list[Example]) -> dict[str, float]:
     """Label words from the truth itself and decode them: what no labelling of these words can surpass."""
     from unrender.training.receipt.fields import label_receipt
 
-    cases = []
+    records = []
     for receipt in receipts:
-        labels = label_receipt(receipt.page.words, receipt.fields)
-        names = [LABELS[max(0, label)][2:].lower() for label in labels]
+        words = _words(receipt).words
+        names = [LABELS[max(0, label)][2:].lower() for label in label_receipt(words, receipt.record)]
         shares = np.array([[mine == name for name in FIELDS] for mine in names], dtype=float)
-        found = find_fields(receipt.page.words, shares) if names else {}
-        texts = {name: one.text for name, one in found.items()}
-        cases.append(ReceiptCase(receipt.name, dict(receipt.fields), texts, dict.fromkeys(texts, 1.0)))
-    result = FieldEvaluation(model="truth", words="given", cases=tuple(cases), seconds_per_image=0.0)
-    return {"field_f1": round(float(result.f1()), 4), "without_spaces": round(float(result.f1(spaces=False)), 4)}
+        found = find_fields(words, shares) if names else {}
+        records.append({name: one.text for name, one in found.items()})
+    truths = [receipt.record for receipt in receipts]
+    figures = {"field_f1": True, "without_spaces": False}
+    return {
+        name: round(float(record_f1(truths, records, FIELDS, spaces=spaces)), 4) for name, spaces in figures.items()
+    }
 
 
-def recognised(receipts: list[Receipt], cache: Path, reader: RapidReader) -> Iterator[Receipt]:
+def recognised(receipts: list[Example], cache: Path, reader: RapidReader) -> Iterator[Example]:
     """Read receipts with RapidOCR, or take what a training run has kept of it."""
     from unrender.training.receipt.sets import page_from_json
 
     for receipt in receipts:
         kept = cache / f"{receipt.name}.json"
         page = page_from_json(kept.read_text()) if kept.is_file() else reader(_open(receipt))
-        yield replace(receipt, page=part_words(page, receipt_lexicon()))
+        yield replace(receipt, words=part_words(page, receipt_lexicon()))
 
 
-def torn(work: PageWork, receipts: list[Receipt]) -> dict[str, int]:
+def torn(work: PageWork, receipts: list[Example]) -> dict[str, int]:
     """Take away everything from the line above the total's amount on; a total that is found then is a guess."""
     tried = null = 0
     for receipt in receipts:
-        amount = receipt.fields.get("total", "").removeprefix("RM").strip()
-        lines = [word.line for word in receipt.page.words if amount and amount in word.text]
-        kept = tuple(word for word in receipt.page.words if lines and word.line < min(lines) - 1)
+        amount = receipt.record.get("total", "").removeprefix("RM").strip()
+        lines = [word.line for word in _words(receipt).words if amount and amount in word.text]
+        kept = tuple(word for word in _words(receipt).words if lines and word.line < min(lines) - 1)
         if kept:
             tried += 1
-            null += _total_is_null(work, replace(receipt.page, words=kept), _open(receipt))
+            null += _total_is_null(work, replace(_words(receipt), words=kept), _open(receipt))
     return {"receipts": tried, "null": null}
 
 
-def timed(work: PageWork, reader: RapidReader, receipts: list[Receipt]) -> dict[str, float]:
+def timed(work: PageWork, reader: RapidReader, receipts: list[Example]) -> dict[str, float]:
     """Time RapidOCR by itself and with everything that follows, in processor time, one after the other."""
     alone, whole = [], []
     for receipt in receipts:
@@ -104,8 +107,13 @@ def _total_is_null(work: PageWork, page: WordPage, image: Image.Image) -> bool:
     return found["total"] is None
 
 
-def _open(receipt: Receipt) -> Image.Image:
-    with Image.open(receipt.image) as picture:
+def _words(receipt: Example) -> WordPage:
+    assert receipt.words is not None
+    return receipt.words
+
+
+def _open(receipt: Example) -> Image.Image:
+    with Image.open(receipt.path) as picture:
         return picture.convert("RGB")
 
 

@@ -11,10 +11,13 @@ from PIL import Image, ImageDraw
 
 from unrender import tasks
 from unrender.documents import Block, Document, Page, Status
+from unrender.errors import UnrenderError
 from unrender.evaluation.charts import bars
-from unrender.evaluation.datasets import Dataset, Example
+from unrender.evaluation.datasets import Dataset, Example, open_dataset
 from unrender.evaluation.evaluate import describe, evaluate
 from unrender.evaluation.report import write_report
+from unrender.evaluation.scoring import judge
+from unrender.reading.options import Options
 
 KEYS = [
     "wer", "wer_visible", "cer", "bleu", "edit", "exact", "exp_rate", "exp_rate_1", "exp_rate_2", "exp_rate_3", "valid",
@@ -110,7 +113,7 @@ def test_a_picture_that_cannot_be_read_counts_as_read_empty(tmp_path):
 def test_long_formulas_are_read_first_and_the_cases_keep_their_order(tmp_path):
     dataset = make_dataset(tmp_path, ["a", "a b c", "a b"])
     reader = KnowingReader({f"{place}.png": ("a", 1.0) for place in range(3)})
-    result = evaluate(reader, dataset, beams=2)
+    result = evaluate(reader, dataset, options=Options(beams=2))
     assert reader.asked == ["1.png", "2.png", "0.png"]
     assert [case.example.name for case in result.cases] == ["0.png", "1.png", "2.png"]
     assert (reader.options.beams, result.beams) == (2, 2)
@@ -141,6 +144,80 @@ def test_other_tasks_have_their_own_metrics(tmp_path):
     assert summary["field_f1"] == 1.0
 
 
+def receipts(folder: Path, *truths: dict[str, str]) -> Dataset:
+    """A folder as SROIE gives them; every picture shows two words."""
+    folder.mkdir()
+    for number, truth in enumerate(truths):
+        make_dataset(folder, ["x"])
+        (folder / "picture.png").rename(folder / f"{number}.png")
+        lines = [{"text": "TOTAL 9.90", "box": [10, 10, 50, 20]}]
+        (folder / f"{number}.json").write_text(json.dumps({"fields": truth, "lines": lines}))
+    return open_dataset(folder)
+
+
+def test_a_model_that_writes_tags_is_measured_on_receipts_too(tmp_path):
+    dataset = receipts(tmp_path / "set", {"total": "9.90", "date": "1/2/03"}, {"total": "8.00", "date": ""})
+    assert dataset.examples[0].words.texts == ["TOTAL", "9.90"]
+    answers = {"0": ("<s_total>9.90</s_total><s_date>1/2/04</s_date>", 0.9), "1": ("<s_total>8.00</s_total>", 0.8)}
+    result = evaluate(KnowingReader(answers, task=tasks.find("receipt")), dataset)
+    assert result.comparison == "record"
+    summary = result.summary()
+    assert summary["field_f1"] == pytest.approx(2 * 2 / (3 + 3), abs=1e-6)
+    assert (summary["total_f1"], summary["date_f1"], summary["words"]) == (1.0, 0.0, "given")
+
+
+def test_a_model_that_labels_words_is_measured_on_tagged_truth_too(tmp_path):
+    dataset = make_dataset(tmp_path, ["<s_total>9</s_total><s_date>1/2/03</s_date>"])
+    parts = (Block(kind="total", text="9", confidence=0.8), Block(kind="date", text="4", confidence=0.3))
+    block = Block(kind="fields", text="total: 9\ndate: 4", children=parts, confidence=0.5)
+
+    class Labelling(KnowingReader):
+        def read_many(self, sources, *, batch=8, options=None):
+            yield from (Document(pages=(Page(number=1, width=9, height=9, blocks=(block,)),)) for _ in sources)
+
+    result = evaluate(Labelling({}, task=tasks.find("receipt")), dataset)
+    assert result.summary()["field_f1"] == 0.5
+    assert [(one.name, one.right) for one in judge(result.cases)[0]] == [("total", True), ("date", False)]
+
+
+@pytest.mark.parametrize(
+    ("task", "targets", "comparison", "sentence"),
+    [
+        ("receipt", ["9.90"], None, "finds fields, but the truth of .* is plain text"),
+        ("formula", ["<s_total>9</s_total>"], None, "reads the task formula, but the truth of .* is fields"),
+        ("receipt", ["<s_menu>tea</s_menu>"], None, "finds total, but the truth knows menu: no field is in both"),
+        ("receipt", ["<s_total>9</s_total>"], "symbols", "finds fields; compare it as tree, record"),
+        ("formula", ["x"], "tree", "writes text; compare it as tokens, unified, symbols"),
+    ],
+)
+def test_truth_that_does_not_fit_is_said_in_one_sentence(tmp_path, task, targets, comparison, sentence):
+    reader = KnowingReader({"0.png": ("<s_total>9</s_total>", 1.0)}, task=tasks.find(task))
+    with pytest.raises(UnrenderError, match=sentence):
+        evaluate(reader, make_dataset(tmp_path, targets), comparison=comparison)
+
+
+def test_receipts_with_words_are_text_for_who_reads_pages_but_not_for_who_reads_formulas(tmp_path):
+    dataset = receipts(tmp_path / "set", {"total": "9.90"})
+    reader = KnowingReader({"0": ("TOTAL 9.90", 1.0)}, task=tasks.find("line"))
+    assert evaluate(reader, dataset).summary()["cer"] == 0.0
+    with pytest.raises(UnrenderError, match="is fields"):
+        evaluate(KnowingReader({}), dataset)
+
+
+def test_several_processes_give_the_figures_of_one(run, tiny_folder, labels):
+    outs = [json.loads(run("evaluate", tiny_folder, labels, "--json", "--workers", count).out) for count in (1, 2)]
+    for out in outs:
+        del out["seconds_per_image"]
+    assert outs[0] == outs[1]
+
+
+def test_what_is_wrong_with_a_model_is_said_by_its_processes_too(run, labels):
+    ran = run("evaluate", "no-such-model", labels, "--workers", 2)
+    assert ran.code == 1
+    assert len(ran.errors) == 1
+    assert "no-such-model" in ran.errors[0]
+
+
 def test_the_table_has_an_interval_around_each_value(tmp_path):
     dataset = make_dataset(tmp_path, ["a b c d", "a b", "c", "d e f"])
     reader = KnowingReader({f"{place}.png": ("a b", 0.5) for place in range(4)})
@@ -168,7 +245,7 @@ def test_the_report_is_one_page_with_plots_pictures_and_marked_differences(tmp_p
 
 
 def test_a_report_that_cannot_be_written_is_said(run, tiny_folder, labels):
-    ran = run("evaluate", tiny_folder, labels, "--report", labels / "labels.tsv")
+    ran = run("evaluate", tiny_folder, labels, "--workers", 1, "--report", labels / "labels.tsv")
     assert ran.code == 1
     assert "cannot be written" in ran.errors[0]
 
@@ -180,7 +257,7 @@ def test_bars_leave_a_gap_for_what_is_not_known():
 
 
 def test_json_is_one_flat_object_with_exactly_the_documented_keys(run, tiny_folder, labels):
-    ran = run("evaluate", tiny_folder, labels, "--json", "--beam", 2)
+    ran = run("evaluate", tiny_folder, labels, "--workers", 1, "--json", "--beam", 2)
     assert ran.code == 0
     assert ran.out.count("\n") == 1
     summary = json.loads(ran.out)
@@ -192,7 +269,8 @@ def test_json_is_one_flat_object_with_exactly_the_documented_keys(run, tiny_fold
 
 def test_a_limit_and_a_seed_choose_what_is_read(run, tiny_folder, labels):
     outs = [
-        json.loads(run("evaluate", tiny_folder, labels, "--json", "--limit", 2, "--seed", seed).out) for seed in (4, 4)
+        json.loads(run("evaluate", tiny_folder, labels, "--workers", 1, "--json", "--limit", 2, "--seed", seed).out)
+        for seed in (4, 4)
     ]
     for out in outs:
         assert out.pop("seconds_per_image") > 0
@@ -201,10 +279,13 @@ def test_a_limit_and_a_seed_choose_what_is_read(run, tiny_folder, labels):
 
 
 def test_the_command_says_what_is_wrong(run, tiny_folder, labels):
-    assert "There is no comparison called looks" in run("evaluate", tiny_folder, labels, "--compare", "looks").errors[0]
+    assert (
+        "There is no comparison called looks"
+        in run("evaluate", tiny_folder, labels, "--workers", 1, "--compare", "looks").errors[0]
+    )
     assert "there is no such file or folder" in run("evaluate", tiny_folder, labels / "nowhere").errors[0]
-    assert run("evaluate", tiny_folder, labels, "--limit", 0).code == 2
+    assert run("evaluate", tiny_folder, labels, "--workers", 1, "--limit", 0).code == 2
     (labels / "picture.png").write_bytes(b"torn")
-    ran = run("evaluate", tiny_folder, labels)
+    ran = run("evaluate", tiny_folder, labels, "--workers", 1)
     assert ran.code == 0
     assert "3 pictures could not be read and count as read empty" in ran.err

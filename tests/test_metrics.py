@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from unrender.metrics import (
     Entity,
     Interval,
+    accuracy_folded,
     anls,
     bleu,
     brier_score,
@@ -21,7 +22,7 @@ from unrender.metrics import (
     field_f1,
     find_entities,
     normalised_distance,
-    score_formulas,
+    score_records,
     tree_accuracy,
     valid,
     visible,
@@ -29,7 +30,7 @@ from unrender.metrics import (
     wer_visible,
     word_set_f1,
 )
-from unrender.metrics.fields import _change, _Node, _tree, tree_distance
+from unrender.metrics.trees import _change, _Node, _tree, tree_distance
 
 RECEIPT = {"menu": [{"name": "cake", "count": "2"}, {"name": "juice", "count": "1"}], "total": {"price": "9.50"}}
 
@@ -128,12 +129,17 @@ def test_page_metrics_follow_nougat():
     assert word_set_f1(["a b c"], ["a b b d"]).value == pytest.approx(4 / 6)
 
 
-def test_formula_scores_hold_every_reported_metric():
-    scores = score_formulas([r"x ^ { 2 }", "y"], [r"x ^ { 3 }", "y"], lambda text: True)
-    assert scores.n == 2
-    assert float(scores.wer) == pytest.approx(1 / 6)
-    assert [float(rate) for rate in (scores.exp_rate, scores.exp_rate_1)] == [0.5, 1.0]
-    assert float(scores.valid) == 1.0
+def test_a_word_may_be_judged_by_its_letters_and_digits_alone():
+    assert accuracy_folded(["Shop-24!", "tea"], ["SHOP 24", "ten"]).value == 0.5
+
+
+def test_records_are_right_field_by_field():
+    truths = [{"company": "ACME  Trading", "total": "9.90"}, {"company": "ACME", "total": ""}]
+    found = [{"company": "acme trading", "total": "9.9 0"}, {"total": "1.00"}]
+    scores = {name: float(value) for name, value in score_records(truths, found, ["company", "total"]).items()}
+    assert scores["field_f1"] == pytest.approx(2 * 1 / (3 + 3))
+    assert scores["field_f1_without_spaces"] == pytest.approx(2 * 2 / (3 + 3))
+    assert (scores["company_precision"], scores["company_recall"], scores["total_f1"]) == (1.0, 0.5, 0.0)
 
 
 def test_field_f1_counts_path_and_value_pairs_as_multisets():

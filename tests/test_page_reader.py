@@ -9,10 +9,13 @@ import pytest
 import torch
 from PIL import Image
 
+from unrender import tasks
 from unrender.checkpoints.pages import load_pages, save_pages, wordpiece
 from unrender.documents import Box
+from unrender.engines.opening import NoDecoder
 from unrender.errors import ConfigError, ImageError, ModelError
-from unrender.evaluation.field_evaluation import evaluate_fields
+from unrender.evaluation.datasets import open_dataset
+from unrender.evaluation.evaluate import evaluate
 from unrender.formats.overlay import draw
 from unrender.images.opening import open_pages
 from unrender.layers.spatial import PageModel
@@ -211,19 +214,19 @@ def test_a_pdf_with_text_needs_no_ocr(tmp_path, work, monkeypatch):
 
 
 def sroie(folder: Path, fields: dict[str, str]) -> None:
-    Image.new("L", (100, 100), 255).save(folder / "one.jpg")
+    picture = Image.new("L", (100, 100), 255)
+    picture.paste(0, (10, 10, 60, 18))
+    picture.save(folder / "one.jpg")
     lines = [{"text": text, "box": [10, 10 * n, 60, 10 * n + 8]} for n, (text, _) in enumerate(WORDS)]
     (folder / "one.json").write_text(json.dumps({"fields": fields, "lines": lines}))
 
 
 def test_fields_are_measured_by_the_rule_of_the_set(work, tmp_path):
-    from unrender.evaluation.datasets.sroie import read_receipts
-
     (tmp_path / "set").mkdir()
     truth = {"company": "ACME  TRADING", "date": "12/03/2018", "address": "NO 1 HIGHSTREET", "total": ""}
     sroie(tmp_path / "set", truth)
-    result = evaluate_fields(work, read_receipts(tmp_path / "set"))
-    summary = result.summary()
+    reader = Reader(work.config, NoDecoder("tiny"), None, tasks.find("receipt"), pages=work)
+    summary = evaluate(reader, open_dataset(tmp_path / "set")).summary()
     assert summary["company_f1"] == 1.0
     assert summary["address_f1"] == 0.0
     assert summary["total_precision"] == 0.0

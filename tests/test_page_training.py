@@ -71,7 +71,7 @@ def test_fine_tuning_writes_a_folder_that_reads(tmp_path, start):
     loaded = load_pages(tmp_path / "run")
     assert loaded.config.task == "receipt"
     assert set(loaded.weights()) == set(start_module(loaded.config, start).state_dict())
-    assert 0 <= float(result.f1()) <= 1
+    assert 0 <= float(result.measures["field_f1"]) <= 1
     events = [json.loads(line)["event"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert events.count("validate") == 2
 

@@ -4,6 +4,7 @@ import pytest
 
 from unrender import tasks
 from unrender.errors import ConfigError
+from unrender.formats.donut import parse_tags
 
 TAGGED = "<s_total>3.50</s_total><s_menu><s_nm>tea</s_nm><sep/><s_nm>milk</s_nm></s_menu>"
 
@@ -15,11 +16,19 @@ def test_every_task_reads_empty_text_without_complaint():
 
 def test_every_metric_calls_equal_texts_perfect():
     for task in tasks.TASKS.values():
-        text = TAGGED if task.notation == "json" else "one two three four five"
+        text = "one two three four five"
         perfect = {name: metric([text], [text]).value for name, metric in task.metrics.items()}
         worst = {name: metric([text], ["<s_x>y</s_x>"]).value for name, metric in task.metrics.items()}
+        fields, others = parse_tags(TAGGED), parse_tags("<s_x>y</s_x>")
+        perfect |= {name: metric([fields], [fields]).value for name, metric in task.field_metrics.items()}
+        worst |= {name: metric([fields], [others]).value for name, metric in task.field_metrics.items()}
+        assert perfect
         assert set(perfect.values()) <= {0.0, 1.0}
         assert all(perfect[name] != worst[name] for name in perfect), task.name
+
+
+def test_a_task_is_measured_by_its_text_or_by_its_fields():
+    assert all(bool(task.metrics) != bool(task.field_metrics) for task in tasks.TASKS.values())
 
 
 def test_donut_tags_become_fields():

@@ -2,4 +2,5 @@
 
 from unrender.cli.main import main
 
-main()
+if __name__ == "__main__":  # not when a process that reads for this one loads it
+    main()

@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 
-from unrender import metrics
-from unrender.documents import Block
+from unrender import latex, metrics
+from unrender.documents import Block, Json
 from unrender.errors import ConfigError
 from unrender.formats.donut import parse_tags
 from unrender.metrics import Measure
 
-Metric = Callable[[Sequence[str], Sequence[str]], Measure]  # (references, predictions), as the model writes them
+Metric = Callable[[Sequence[str], Sequence[str]], Measure]  # (references, predictions)
+FieldMetric = Callable[[Sequence[Json], Sequence[Json]], Measure]
 
 DEFAULT = "formula"
 _QUESTION = "{question}"
@@ -30,7 +32,9 @@ class Task:
     summary: str
     notation: str
     parse: Callable[[str], tuple[Block, ...]]
-    metrics: Mapping[str, Metric]
+    metrics: Mapping[str, Metric] = field(default_factory=dict)  # of texts, where the task reads one
+    field_metrics: Mapping[str, FieldMetric] = field(default_factory=dict)  # of fields, where it finds some
+    check: Callable[[str], bool] | None = None  # whether what a model wrote is well-formed
     prompt: str = ""
 
     @property
@@ -69,24 +73,31 @@ def _tagged_block(text: str) -> tuple[Block, ...]:
     return (Block(kind="fields", text=text.strip(), fields=parse_tags(text)),)
 
 
-def _on_fields(metric: Callable[[Sequence[object], Sequence[object]], Measure]) -> Metric:
-    def measure(references: Sequence[str], predictions: Sequence[str]) -> Measure:
-        return metric(*([parse_tags(text) for text in texts] for texts in (references, predictions)))
-
-    return measure
+def _is_formula(text: str) -> bool:
+    """Say whether a text is well-formed LaTeX; nothing is no formula."""
+    return bool(text.strip()) and latex.check(text) is None
 
 
-_FIELDS: Mapping[str, Metric] = {
-    "field_f1": _on_fields(metrics.field_f1),
-    "tree_accuracy": _on_fields(metrics.tree_accuracy),
+_FIELDS: Mapping[str, FieldMetric] = {"field_f1": metrics.field_f1, "tree_accuracy": metrics.tree_accuracy}
+_WORD: Mapping[str, Metric] = {
+    "accuracy": metrics.exact,
+    "accuracy_folded": metrics.accuracy_folded,
+    "cer": metrics.cer,
+    "wer": metrics.wer,
+    "exact": metrics.exact,
 }
 _TEXT: Mapping[str, Metric] = {"cer": metrics.cer, "wer": metrics.wer, "exact": metrics.exact}
 _FORMULA: Mapping[str, Metric] = {
     "wer": metrics.wer,
+    "wer_visible": metrics.wer_visible,
+    "cer": metrics.cer,
     "bleu": metrics.bleu,
     "edit": metrics.edit,
     "exact": metrics.exact,
     "exp_rate": metrics.exp_rate,
+    "exp_rate_1": partial(metrics.exp_rate, errors=1),
+    "exp_rate_2": partial(metrics.exp_rate, errors=2),
+    "exp_rate_3": partial(metrics.exp_rate, errors=3),
 }
 _PAGE: Mapping[str, Metric] = {
     "normalised_distance": metrics.normalised_distance,
@@ -103,8 +114,9 @@ TASKS: Mapping[str, Task] = {
             notation="latex",
             parse=_one_block("formula"),
             metrics=_FORMULA,
+            check=_is_formula,
         ),
-        Task(name="word", summary="one word", notation="text", parse=_one_block("text"), metrics=_TEXT),
+        Task(name="word", summary="one word", notation="text", parse=_one_block("text"), metrics=_WORD),
         Task(name="line", summary="one line of text", notation="text", parse=_one_block("text"), metrics=_TEXT),
         Task(
             name="page",
@@ -118,7 +130,7 @@ TASKS: Mapping[str, Task] = {
             summary="a receipt to its fields",
             notation="json",
             parse=_tagged_block,
-            metrics=_FIELDS,
+            field_metrics=_FIELDS,
             prompt="<s_cord-v2>",
         ),
         Task(
@@ -126,7 +138,7 @@ TASKS: Mapping[str, Task] = {
             summary="a train ticket to its fields",
             notation="json",
             parse=_tagged_block,
-            metrics=_FIELDS,
+            field_metrics=_FIELDS,
             prompt="<s_zhtrainticket>",
         ),
         Task(
@@ -134,7 +146,7 @@ TASKS: Mapping[str, Task] = {
             summary="a page to the kind of document it is",
             notation="json",
             parse=_tagged_block,
-            metrics=_FIELDS,
+            field_metrics=_FIELDS,
             prompt="<s_rvlcdip>",
         ),
         Task(
@@ -142,7 +154,7 @@ TASKS: Mapping[str, Task] = {
             summary="a page and a question to the answer",
             notation="json",
             parse=_tagged_block,
-            metrics=_FIELDS,
+            field_metrics=_FIELDS,
             prompt="<s_docvqa><s_question>{question}</s_question><s_answer>",
         ),
         Task(
@@ -150,14 +162,14 @@ TASKS: Mapping[str, Task] = {
             summary="a page to its words, labelled as the model was trained",
             notation="json",
             parse=_tagged_block,
-            metrics=_FIELDS,
+            field_metrics=_FIELDS,
         ),
         Task(
             name="json",
             summary="a page to whatever fields the model was trained for",
             notation="json",
             parse=_tagged_block,
-            metrics=_FIELDS,
+            field_metrics=_FIELDS,
         ),
     )
 }

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -19,7 +19,6 @@ from unrender import __version__
 from unrender.errors import ConfigError, MissingExtraError, UnrenderError
 
 if TYPE_CHECKING:
-    from unrender.checkpoints import LoadedPages
     from unrender.cli.delivery import Delivery
     from unrender.documents import Document
     from unrender.reading.options import Input
@@ -37,6 +36,7 @@ app = typer.Typer(
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Name, folder, or ORG/NAME of published weights.")]
 Task = Annotated[str | None, typer.Option("--task", "-t", help="What the picture shows: formula, word, receipt ...")]
 Engine = Annotated[str | None, typer.Option(help="onnx or torch; by default whichever the model folder allows.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes that read; by default one for each core.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -179,9 +179,10 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Seed of that draw and of the intervals.")] = 0,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
     engine: Engine = None,
+    workers: Workers = None,
     column: Annotated[str | None, typer.Option(help="Column of metadata.jsonl that holds the truth.")] = None,
     compare: Annotated[
-        str | None, typer.Option(help="tokens, unified or symbols; by default as the format asks.")
+        str | None, typer.Option(help="tokens, unified, symbols, tree or record; by default as the format asks.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Folder for report.html: plots, worst and random cases.")] = None,
     words: Annotated[str, typer.Option(help="Receipts only: given (the set's own words) or ocr.")] = "given",
@@ -194,29 +195,29 @@ def evaluate(
     """
     import numpy as np
 
-    from unrender.evaluation import evaluate as evaluation
     from unrender.evaluation.datasets import open_dataset
-    from unrender.evaluation.datasets.sroie import is_sroie
+    from unrender.evaluation.evaluate import describe, evaluate, find_words
     from unrender.evaluation.report import write_report
-    from unrender.reading.reader import Reader
+    from unrender.evaluation.scoring import find_comparison
+    from unrender.evaluation.workers import open_readers
+    from unrender.reading.options import Options
 
-    if is_sroie(folder):
-        _evaluate_receipts(model, folder, words, limit, engine, held_out=held_out, as_json=as_json)
-        return
-    dataset = open_dataset(folder, column=column)
+    kind, comparison = find_words(words), None if compare is None else find_comparison(compare)
+    dataset = open_dataset(folder, column=column, held_out=held_out)
     if limit is not None:
         dataset = dataset.sample(limit, np.random.default_rng(seed))
     for note in dataset.notes:
         _say(f"Note: {note}")
-    comparison = None if compare is None else evaluation.find_comparison(compare)
-    reader = Reader.open(model, engine=engine)
-    result = evaluation.evaluate(reader, dataset, beams=beam, comparison=comparison, progress=_progress)
+    with open_readers(model, engine=engine, workers=workers, pictures=len(dataset)) as reader:
+        result = evaluate(
+            reader, dataset, options=Options(beams=beam), comparison=comparison, words=kind, progress=_progress
+        )
     failed = result.statuses()["failed"]
     if failed:
         _say(f"Note: {failed:,} pictures could not be read and count as read empty.")
     rng = np.random.default_rng(seed)
     intervals = {} if as_json and report is None else result.intervals(rng)
-    typer.echo(json.dumps(result.summary()) if as_json else evaluation.describe(result, intervals))
+    typer.echo(json.dumps(result.summary()) if as_json else describe(result, intervals))
     if report is not None:
         _say(f"Note: the report is {write_report(result, intervals, report, rng)}.")
 
@@ -228,6 +229,7 @@ def calibrate(
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many, drawn at random without replacement.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of that draw.")] = 0,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
+    workers: Workers = None,
     words: Annotated[str, typer.Option(help="Receipts only: given, ocr, or both, one after the other.")] = "both",
     held_out: Annotated[bool, typer.Option(help="Receipts only: the fifth that is never trained on.")] = False,
 ) -> None:
@@ -237,23 +239,22 @@ def calibrate(
     """
     import numpy as np
 
-    from unrender.checkpoints import load
-    from unrender.evaluation import evaluate as evaluation
+    from unrender.evaluation.calibrate import calibrate, store
     from unrender.evaluation.datasets import open_dataset
-    from unrender.evaluation.datasets.sroie import is_sroie
-    from unrender.models.config import to_json
-    from unrender.reading.reader import Reader
+    from unrender.evaluation.evaluate import find_words
+    from unrender.evaluation.workers import open_readers
+    from unrender.reading.options import Options
 
-    if is_sroie(folder):
-        _calibrate_receipts(model, folder, words, limit, held_out=held_out)
-        return
-    loaded = load(model)
-    dataset = open_dataset(folder)
+    kinds = [find_words(kind) for kind in (("given", "ocr") if words == "both" else (words,))]
+    dataset = open_dataset(folder, held_out=held_out)
     if limit is not None:
         dataset = dataset.sample(limit, np.random.default_rng(seed))
-    found = evaluation.calibrate(Reader.open(model), dataset, beams=beam, progress=_progress)
-    (loaded.folder / "config.json").write_text(to_json(replace(loaded.config, calibration=found.line)))
-    _say_calibrated(found.before, found.after, found.n)
+    with open_readers(model, workers=workers, pictures=len(dataset)) as reader:
+        found = calibrate(reader, dataset, options=Options(beams=beam), words=kinds, progress=_progress)
+    store(model, found.lines)
+    typer.echo(
+        f"expected calibration error {found.before:.4f} before, {found.after:.4f} after, on {found.n:,} pictures"
+    )
 
 
 @app.command()
@@ -327,60 +328,6 @@ def serve(
 ) -> None:
     """Serve the web page and the HTTP API."""
     _find("unrender.server", "serve", extra="serve")(host=host, port=port, model=model, token=token)
-
-
-def _receipt_model(model: str) -> "LoadedPages":
-    from unrender import checkpoints
-
-    loaded = checkpoints.find_pages(model)
-    if loaded is None:
-        raise ConfigError(f"{model} does not label words, so it is not measured on receipts with their words.")
-    return loaded
-
-
-def _calibrate_receipts(model: str, folder: Path, words: str, limit: int | None, *, held_out: bool) -> None:
-    """Fit the confidences of a reader's fields on receipts."""
-    from unrender.evaluation.datasets.sroie import read_receipts
-    from unrender.evaluation.field_calibration import calibrate_fields
-    from unrender.evaluation.field_evaluation import find_words
-    from unrender.models.layoutlmv2 import to_json
-    from unrender.reading.labels import PageWork
-
-    loaded = _receipt_model(model)
-    kinds = [find_words(kind) for kind in (("given", "ocr") if words == "both" else (words,))]
-    receipts = list(read_receipts(folder, True if held_out else None))[:limit]
-    found = calibrate_fields(
-        PageWork.open(loaded), receipts, words=kinds, progress=lambda cases: _progress(cases, len(receipts))
-    )
-    lines = (found.calibration.slopes, found.calibration.offsets)
-    (loaded.folder / "config.json").write_text(to_json(replace(loaded.config, calibration=lines)))
-    _say_calibrated(found.before, found.after, found.n)
-
-
-def _say_calibrated(before: float, after: float, count: int) -> None:
-    typer.echo(f"expected calibration error {before:.4f} before, {after:.4f} after, on {count:,} pictures")
-
-
-def _evaluate_receipts(
-    model: str, folder: Path, words: str, limit: int | None, engine: str | None, *, held_out: bool, as_json: bool
-) -> None:
-    """Measure the fields that a reader finds on receipts."""
-    import numpy as np
-
-    from unrender.evaluation.datasets.sroie import read_receipts
-    from unrender.evaluation.field_evaluation import describe_fields, evaluate_fields, find_words
-    from unrender.reading.labels import PageWork
-
-    loaded = _receipt_model(model)
-    kind = find_words(words)
-    receipts = list(read_receipts(folder, True if held_out else None))[:limit]
-    result = evaluate_fields(
-        PageWork.open(loaded, engine),
-        receipts,
-        words=kind,
-        progress=lambda cases: _progress(cases, len(receipts)),
-    )
-    typer.echo(json.dumps(result.summary()) if as_json else describe_fields(result, np.random.default_rng(0)))
 
 
 def _deliver(results: Iterable[tuple["Input", "Document"]], target: "Delivery") -> bool:

@@ -9,13 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.metrics import calibration_error
-
 Line = tuple[float, float]  # slope and offset of the log-odds
 AS_IT_IS: Line = (1.0, 0.0)
 _STEPS = 200
 _RIDGE = 1.0  # pulls the slope towards 1 and the offset towards 0, as if by so many more examples
-_FOLDS = 5
 _LONGEST_STEP = 0.3  # keeps Newton's method from leaping over the valley
 _FARTHEST = 50.0  # log-odds beyond are all the same
 
@@ -48,18 +45,6 @@ def fit_line(odds: Sequence[float], right: Sequence[bool]) -> Line:
         if np.abs(step).max() < 1e-9:
             break
     return float(values[0]), float(values[1])
-
-
-def cross_validated_error(log_probabilities: Sequence[float], right: Sequence[bool]) -> float:
-    """Return the calibration error on examples that the line has not seen, by five folds."""
-    confidences, judged = [], []
-    for fold in range(_FOLDS):
-        kept = [place for place in range(len(right)) if place % _FOLDS != fold]
-        line = fit_line([log_odds(log_probabilities[place]) for place in kept], [right[place] for place in kept])
-        for place in range(fold, len(right), _FOLDS):
-            confidences.append(confidence_of(log_probabilities[place], line))
-            judged.append(right[place])
-    return float(calibration_error(confidences, judged))
 
 
 def _clipped(odds: float) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 _WIDTH, _HEIGHT = 720, 260
 _LEFT, _BOTTOM, _TOP = 60, 62, 14
-_GAP = 0.25  # of a bar's place
+_GAP = 0.25  # of a bar's width
 _LINES = 4  # of the grid
 
 
@@ -22,8 +22,8 @@ def bars(
     top = _ceiling(max([value for value in values if value is not None] + list(marks), default=0.0))
     step = (_WIDTH - _LEFT) / max(1, len(names))
     parts = [_grid(top)]
-    for place, (name, value, note) in enumerate(zip(names, values, notes, strict=True)):
-        left, width = _LEFT + step * (place + _GAP / 2), step * (1 - _GAP)
+    for index, (name, value, note) in enumerate(zip(names, values, notes, strict=True)):
+        left, width = _LEFT + step * (index + _GAP / 2), step * (1 - _GAP)
         middle = left + width / 2
         if value is not None:
             y = _level(value, top)
@@ -32,7 +32,7 @@ def bars(
             )
             parts.append(_text(middle, y - 3, f"{value:.3f}"))
         if marks:
-            y = _level(marks[place], top)
+            y = _level(marks[index], top)
             parts.append(f'<path d="M{left:.1f} {y:.1f}h{width:.1f}" stroke="#c33" stroke-width="2"/>')
         parts += [_text(middle, _floor() + 15, name), _text(middle, _floor() + 29, note, "#777")]
     parts.append(_text((_LEFT + _WIDTH) / 2, _HEIGHT - 12, horizontal))
@@ -64,5 +64,5 @@ def _floor() -> float:
 
 
 def _text(x: float, y: float, text: str, colour: str = "#333", anchor: str = "middle") -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}" font-size="11" fill="{colour}" text-anchor="{anchor}"'
-    return f"<text {place}>{html.escape(text)}</text>"
+    attributes = f'x="{x:.1f}" y="{y:.1f}" font-size="11" fill="{colour}" text-anchor="{anchor}"'
+    return f"<text {attributes}>{html.escape(text)}</text>"

@@ -12,7 +12,8 @@ from rapidfuzz.distance import Levenshtein
 
 from unrender.errors import ImageError, UnrenderError
 from unrender.evaluation.charts import bars
-from unrender.evaluation.evaluate import Case, Evaluation
+from unrender.evaluation.evaluate import Evaluation
+from unrender.evaluation.scoring import Case
 from unrender.images.opening import open_pages
 from unrender.metrics import Interval, calibration_error
 
@@ -29,8 +30,12 @@ MEANINGS = {
     "exp_rate_2": "ExpRate with at most 2 errors",
     "exp_rate_3": "ExpRate with at most 3 errors",
     "valid": "share of well-formed LaTeX among what the model wrote",
-    "field_f1": "micro F1 over pairs of key and value",
+    "field_f1": "micro F1 over the fields",
+    "field_f1_without_spaces": "the same with all white space taken away",
+    "calibration_error": "how far confidences are from the share that is right, on average",
     "tree_accuracy": "1 - tree edit distance / size of the truth",
+    "accuracy": "share of texts that are exactly right",
+    "accuracy_folded": "the same by letters and digits alone, upper and lower case one",
     "normalised_distance": "character distance / longer length",
     "word_set_f1": "mean F1 of the two sets of words",
     "n": "pictures",
@@ -61,7 +66,7 @@ def render(evaluation: Evaluation, intervals: Mapping[str, Interval], rng: np.ra
     wrong_first = sorted(evaluation.cases, key=lambda case: -case.errors)
     worst = [case for case in wrong_first[:_SHOWN] if case.errors]
     picked = rng.permutation(len(evaluation.cases))[:_SHOWN]
-    chance = [evaluation.cases[place] for place in sorted(picked)]
+    chance = [evaluation.cases[index] for index in sorted(picked)]
     title = html.escape(f"{evaluation.model} on {evaluation.dataset.path}")
     parts = [
         f"<h1>{title}</h1>",
@@ -93,7 +98,7 @@ def _settings(evaluation: Evaluation) -> str:
 def _table(evaluation: Evaluation, intervals: Mapping[str, Interval]) -> str:
     rows = []
     for name, value in evaluation.summary().items():
-        shown = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+        shown = f"{value:.4f}" if isinstance(value, float) else f"{value}"
         interval = f"{intervals[name].low:.4f} to {intervals[name].high:.4f}" if name in intervals else ""
         meaning = html.escape(MEANINGS.get(name, ""))
         rows.append(f"<tr><th>{name}</th><td>{shown}</td><td>{interval}</td><td class=words>{meaning}</td></tr>")
@@ -119,15 +124,15 @@ def _error_by_length(cases: Sequence[Case]) -> str:
 
 def _confidence(cases: Sequence[Case]) -> str:
     """Plot how often a reading is right over how sure the model was."""
-    known = [(case.confidence, case.errors == 0) for case in cases if case.confidence is not None]
+    known = [(case.confidence, case.right) for case in cases if case.confidence is not None]
     if not known:
         return ""
     bins: list[list[bool]] = [[] for _ in range(_CONFIDENCE_BINS)]
     for sure, right in known:
         bins[min(int(sure * _CONFIDENCE_BINS), _CONFIDENCE_BINS - 1)].append(right)
-    names = [f"{place / _CONFIDENCE_BINS:.1f}-{(place + 1) / _CONFIDENCE_BINS:.1f}" for place in range(len(bins))]
+    names = [f"{index / _CONFIDENCE_BINS:.1f}-{(index + 1) / _CONFIDENCE_BINS:.1f}" for index in range(len(bins))]
     shares = [sum(members) / len(members) if members else None for members in bins]
-    ideal = [(place + 0.5) / _CONFIDENCE_BINS for place in range(len(bins))]
+    ideal = [(index + 0.5) / _CONFIDENCE_BINS for index in range(len(bins))]
     chart = bars(
         names,
         shares,

@@ -89,6 +89,11 @@ def parse_tags(text: str, *, marked_lists: bool = False) -> Json:
     return stack[0].value(marked_lists)
 
 
+def has_tags(text: str) -> bool:
+    """Say whether a text holds any of Donut's tags."""
+    return _TAG.search(text) is not None
+
+
 def write_tags(
     value: Json, *, marked_lists: bool = False, sort_keys: bool = False, categories: Collection[str] = ()
 ) -> str:

@@ -3,32 +3,32 @@
 Every share and rate runs from 0 to 1 (an error rate may exceed 1), never in per cent.
 """
 
-from unrender.metrics.calibration import brier_score, calibration_error
+from unrender.metrics.confidence import brier_score, calibration_error
 from unrender.metrics.entities import Entity, EntityScores, entity_f1, find_entities
-from unrender.metrics.fields import anls, field_f1, tree_accuracy
 from unrender.metrics.measure import Interval, Measure
+from unrender.metrics.records import is_right, record_f1, score_records
 from unrender.metrics.sequences import (
-    FormulaScores,
+    accuracy_folded,
     bleu,
     cer,
     edit,
     exact,
     exp_rate,
     normalised_distance,
-    score_formulas,
     valid,
     visible,
     wer,
     wer_visible,
     word_set_f1,
 )
+from unrender.metrics.trees import anls, field_f1, tree_accuracy
 
 __all__ = [
     "Entity",
     "EntityScores",
-    "FormulaScores",
     "Interval",
     "Measure",
+    "accuracy_folded",
     "anls",
     "bleu",
     "brier_score",
@@ -40,8 +40,10 @@ __all__ = [
     "exp_rate",
     "field_f1",
     "find_entities",
+    "is_right",
     "normalised_distance",
-    "score_formulas",
+    "record_f1",
+    "score_records",
     "tree_accuracy",
     "valid",
     "visible",

@@ -53,13 +53,13 @@ def find_entities(labels: Sequence[str]) -> list[Entity]:
     """Return the entities of one BIO sequence (`B-NAME`, `I-NAME`, `O`), in order."""
     entities: list[Entity] = []
     start, open_label = 0, ""
-    for place, label in enumerate([*labels, "O"]):
+    for index, label in enumerate([*labels, "O"]):
         prefix, _, name = label.partition("-")
         if open_label and (prefix != "I" or name != open_label):
-            entities.append(Entity(open_label, start, place))
+            entities.append(Entity(open_label, start, index))
             open_label = ""
         if prefix in {"B", "I"} and not open_label:
-            start, open_label = place, name or "_"
+            start, open_label = index, name or "_"
     return entities
 
 

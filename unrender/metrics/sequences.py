@@ -6,7 +6,6 @@ Words are what lies between white space: LaTeX tokens where the text is canonica
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
@@ -25,7 +24,6 @@ SPACING_WITH_ARGUMENT = frozenset(
     (r"\hspace", r"\hspace*", r"\vspace", r"\vspace*", r"\mspace", r"\hskip", r"\mskip", r"\kern", r"\mkern")
 )
 _LONGEST_GRAM = 4
-_MOST_ERRORS = 3  # ExpRate is also given with up to this many errors
 _SHORTEST_PAGE = 4  # Nougat leaves shorter texts out of its averages
 
 
@@ -75,6 +73,11 @@ def exp_rate(references: Texts, predictions: Texts, errors: int = 0) -> Measure:
     return mean_of([float(distance <= errors) for distance in distances])
 
 
+def accuracy_folded(references: Texts, predictions: Texts) -> Measure:
+    """Share of predictions with the letters and digits of the reference, upper and lower case one (scene text)."""
+    return mean_of([float(_folded(one) == _folded(other)) for one, other in _pairs(references, predictions)])
+
+
 def valid(predictions: Texts, checker: Callable[[str], bool]) -> Measure:
     """Share of predictions that the checker calls well-formed."""
     return mean_of([float(checker(prediction)) for prediction in predictions])
@@ -93,43 +96,6 @@ def word_set_f1(references: Texts, predictions: Texts) -> Measure:
         expected, found = set(one.split()), set(other.split())
         scores.append(2 * len(expected & found) / (len(expected) + len(found)) if expected or found else 1.0)
     return mean_of(scores)
-
-
-@dataclass(frozen=True)
-class FormulaScores:
-    """All that is reported of a formula reader over a set."""
-
-    n: int
-    wer: Measure
-    wer_visible: Measure
-    cer: Measure
-    bleu: Measure
-    edit: Measure
-    exact: Measure
-    exp_rate: Measure
-    exp_rate_1: Measure
-    exp_rate_2: Measure
-    exp_rate_3: Measure
-    valid: Measure
-
-
-def score_formulas(references: Texts, predictions: Texts, checker: Callable[[str], bool]) -> FormulaScores:
-    """Compute every formula metric; `checker` says whether a string is well-formed LaTeX."""
-    rates = [exp_rate(references, predictions, errors) for errors in range(_MOST_ERRORS + 1)]
-    return FormulaScores(
-        n=len(references),
-        wer=wer(references, predictions),
-        wer_visible=wer_visible(references, predictions),
-        cer=cer(references, predictions),
-        bleu=bleu(references, predictions),
-        edit=edit(references, predictions),
-        exact=exact(references, predictions),
-        exp_rate=rates[0],
-        exp_rate_1=rates[1],
-        exp_rate_2=rates[2],
-        exp_rate_3=rates[3],
-        valid=valid(predictions, checker),
-    )
 
 
 def visible(text: str) -> list[str]:
@@ -155,6 +121,10 @@ def _skip_group(tokens: Iterator[str], kept: list[str]) -> None:
         depth += {"{": 1, "}": -1}.get(token, 0)
         if depth == 0:
             return
+
+
+def _folded(text: str) -> str:
+    return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
 def _pairs(references: Texts, predictions: Texts) -> list[tuple[str, str]]:

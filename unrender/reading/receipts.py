@@ -8,12 +8,13 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.decoding.calibration import confidence_of
 from unrender.documents import Box
 from unrender.words import Word
 
@@ -42,7 +43,6 @@ _BARE_AMOUNT = re.compile(r"\d[\d.,]*[.,]\d\d(?!\d)")
 _CURRENCIES = ("RM", "MYR", "USD", "EUR", "GBP", "SGD", "$", "€", "£")
 _MAX_DATE_WORDS = 4
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1
-_SUREST = 30.0  # log-odds of a confidence at most
 _NEXT_LINE = {"company": 4.0, "address": 0.0}  # log-odds that a run must win to go on in the next line
 _WITHIN_LINE = 5.0  # log-odds that a run must win to begin or end within a line
 _MEANT = 0.5  # a currency before the amount belongs to the total from here on
@@ -67,9 +67,8 @@ class Calibration:
     offsets: tuple[float, ...] = (0.0,) * len(FIELDS)
 
     def confidence(self, name: str, score: float) -> float:
-        place = FIELDS.index(name)
-        log_odds = log_odds_of(score) * self.slopes[place] + self.offsets[place]
-        return 1 / (1 + math.exp(-max(-_SUREST, min(_SUREST, log_odds))))
+        index = FIELDS.index(name)
+        return confidence_of(math.log(score), (self.slopes[index], self.offsets[index]))
 
 
 def field_probabilities(scores: NDArray[np.float32], labels: Sequence[str], temperature: float = 1.0) -> Probabilities:
@@ -93,7 +92,7 @@ def find_fields(words: Sequence[Word], probabilities: Probabilities) -> dict[str
         else:
             best = _best_total(words, share)
         if best is not None and best.score >= _MIN_SCORES[name]:
-            found[name] = best
+            found[name] = replace(best, score=min(best.score, 1 - _LEAST))
     return found
 
 
@@ -221,9 +220,3 @@ def _likeliest(candidates: Mapping[str, list[Found]]) -> Found | None:
 
 def _mean_score(share: NDArray[np.float64], places: Sequence[int]) -> float:
     return float(np.exp(np.log(share[list(places)]).mean()))
-
-
-def log_odds_of(score: float) -> float:
-    """Return log(p / (1 - p)), kept finite."""
-    kept = min(1 - _LEAST, max(_LEAST, score))
-    return math.log(kept / (1 - kept))

@@ -82,7 +82,7 @@ def ablate_pretraining(data: Path, folder: Path, pretraining: PretrainRun, tunin
             start = folder_start(pretrain(run, data, folder / f"pretrain-{number}", resume=True))
         run_tuning = replace(tuning, spatial_bias=bias)
         found = tune_receipts(run_tuning, data, folder / f"tune-{number}", start, resume=True)
-        results[name] = float(found.f1())
+        results[name] = float(found.measures["field_f1"])
         _write(folder / _RESULTS, results)
         for leftover in folder.glob("*/*.pt"):
             leftover.unlink()

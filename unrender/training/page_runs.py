@@ -12,18 +12,23 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from unrender import tasks
 from unrender.checkpoints import Weights
 from unrender.checkpoints.files import WeightFiles
 from unrender.checkpoints.pages import from_bert, load_pages, save_pages, wordpiece
 from unrender.engines.labelling import PageTokenizer
+from unrender.engines.opening import NoDecoder
 from unrender.engines.page_engine import TorchPageEngine
 from unrender.errors import MissingExtraError
-from unrender.evaluation.datasets.sroie import Receipt, read_receipts
-from unrender.evaluation.field_evaluation import FieldEvaluation, evaluate_fields
+from unrender.evaluation.datasets import Dataset
+from unrender.evaluation.datasets.sroie import open_sroie
+from unrender.evaluation.evaluate import Evaluation, evaluate
 from unrender.layers.spatial import PageInputs, PageModel
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, PageModelConfig, with_labels
 from unrender.reading.labels import LEXICON, PageWork
-from unrender.reading.receipts import LABELS
+from unrender.reading.reader import Reader
+from unrender.reading.receipts import FIELDS, LABELS
+from unrender.tokens import BpeTokenizer
 from unrender.training.page_curves import draw_losses
 from unrender.training.page_loop import PageRecipe, PageTrainer
 from unrender.training.receipt.data import IGNORED, LabelBatch, LabelBatches, LabelledPage, PageNoise
@@ -115,9 +120,9 @@ def pretrain(run: PretrainRun, data: Path, folder: Path, *, resume: bool = False
     if module.encoder.bias is not None:
         module.encoder.bias.lean(run.leaning, COORDINATES // config.layout.grid)
     made = made_pages(data.parent / "made", run.made, seed=11)
-    receipts = [receipt_page(receipt) for receipt in read_receipts(data, held_out=False)]
+    receipts = [receipt_page(receipt) for receipt in open_sroie(data, held_out=False)]
     pages = plain([*receipts, *_form_pages(run, data), *made])
-    held = plain([receipt_page(receipt) for receipt in read_receipts(data, held_out=True)])
+    held = plain([receipt_page(receipt) for receipt in open_sroie(data, held_out=True)])
     batched = partial(
         PretrainBatches,
         tokenizer=tokenizer,
@@ -152,7 +157,7 @@ def _held_out_losses(model: PretrainModel, batches: PretrainBatches, count: int)
     return {"score": -sum(means.values()), **means}
 
 
-def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resume: bool = False) -> FieldEvaluation:
+def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resume: bool = False) -> Evaluation:
     """Fine-tune on the receipts of `data`; the held-out fifth chooses the weights. Write a model folder."""
     layout = replace(LAYOUTLMV2_MINI.layout, spatial_bias=run.spatial_bias)
     config = with_labels(replace(LAYOUTLMV2_MINI, layout=layout), "receipt", "receipt", LABELS)
@@ -170,26 +175,28 @@ def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resum
     trainer = PageTrainer(module, batches, lambda batch: label_loss(module, batch), run.recipe, folder, fresh=fresh)
     if resume:
         trainer.resume()
-    held = list(read_receipts(data, held_out=True))
+    held = open_sroie(data, held_out=True)
     receipt_lexicon().save(folder / LEXICON)
     others = recognised_pages(held, data.parent / "recognised", _reader) if run.recognised else {}
     work = PageWork(config, TorchPageEngine(module), tokenizer)
+    words = BpeTokenizer(folder / _TOKENIZER)
+    reader = Reader(config, NoDecoder(config.name), words, tasks.find(config.task), pages=work)
 
     def validate() -> Mapping[str, float]:
         module.eval()
-        found = {"given": evaluate_fields(work, held)}
+        found = {"given": evaluate(reader, held).measures}
         if others:
-            found["ocr"] = evaluate_fields(work, [_with_words(one, others[one.name]) for one in held])
-        scores = {f"f1_{name}": float(result.f1()) for name, result in found.items()}
-        loose = {f"loose_{name}": float(result.f1(spaces=False)) for name, result in found.items()}
-        fields = {f"{name}_f1": float(found["given"].f1([name])) for name in ("company", "date", "address", "total")}
+            found["ocr"] = evaluate(reader, _with_words(held, others)).measures
+        scores = {f"f1_{name}": float(figures["field_f1"]) for name, figures in found.items()}
+        loose = {f"loose_{name}": float(figures["field_f1_without_spaces"]) for name, figures in found.items()}
+        fields = {f"{name}_f1": float(found["given"][f"{name}_f1"]) for name in FIELDS}
         return {"score": sum(scores.values()) / len(scores), **scores, **loose, **fields}
 
     trainer.run(validate)
     module.load_state_dict(torch.load(folder / "best.pt", weights_only=True))
     module.eval()
     _save(folder, config, module, start.tokenizer, run)
-    return evaluate_fields(work, held)
+    return evaluate(reader, held)
 
 
 def label_loss(module: PageModel, batch: LabelBatch) -> dict[str, Tensor]:
@@ -231,7 +238,7 @@ def _form_pages(run: PretrainRun, data: Path) -> list[LabelledPage]:
 
 
 def _receipt_pages(run: TuneRun, data: Path) -> list[LabelledPage]:
-    receipts = list(read_receipts(data, held_out=False))
+    receipts = list(open_sroie(data, held_out=False))
     pages = [receipt_page(receipt) for receipt in receipts]
     if run.recognised:
         found = recognised_pages(receipts, data.parent / "recognised", _reader)
@@ -246,8 +253,8 @@ def _reader() -> RapidReader:
     return RapidReader(threads=1)
 
 
-def _with_words(receipt: Receipt, page: WordPage) -> Receipt:
-    return replace(receipt, page=page)
+def _with_words(dataset: Dataset, pages: Mapping[str, WordPage]) -> Dataset:
+    return replace(dataset, examples=tuple(replace(one, words=pages[one.name]) for one in dataset))
 
 
 def _save(folder: Path, config: PageModelConfig, module: PageModel, tokenizer: str, run: PretrainRun | TuneRun) -> Path:

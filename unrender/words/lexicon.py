@@ -78,12 +78,12 @@ def part_words(page: WordPage, lexicon: Lexicon) -> WordPage:
     """Part the words of a page; each part has its share of the box."""
     words: list[Word] = []
     for word in page.words:
-        parts, place = lexicon.part(word.text).split(), 0
+        parts, start = lexicon.part(word.text).split(), 0
         if len(parts) < 2:
             words.append(word)
             continue
         for text in parts:
-            left, right = (word.box.x0 + word.box.width * at / len(word.text) for at in (place, place + len(text)))
+            left, right = (word.box.x0 + word.box.width * at / len(word.text) for at in (start, start + len(text)))
             words.append(replace(word, text=text, box=Box(left, word.box.y0, right, word.box.y1)))
-            place += len(text)
+            start += len(text)
     return replace(page, words=tuple(words))

@@ -19,17 +19,17 @@ _RECENT_ROWS = 6  # a box belongs to one of the last rows or to a new one
 def order_lines(lines: Sequence[Line], slope: float = 0.0) -> list[Line]:
     """Sort lines into reading order; `slope` is how far the lines of a tilted page fall on each pixel to the right."""
     boxes = [_levelled(line.box, slope) for line in lines]
-    return [lines[place] for row in find_rows(boxes) for place in row]
+    return [lines[index] for row in find_rows(boxes) for index in row]
 
 
 def order_words(words: Sequence[Word]) -> list[Word]:
     """Sort words into reading order and number their lines."""
     rows = find_rows([word.box for word in words])
-    return [replace(words[place], line=number) for number, row in enumerate(rows) for place in row]
+    return [replace(words[index], line=number) for number, row in enumerate(rows) for index in row]
 
 
 def find_rows(boxes: Sequence[Box]) -> list[list[int]]:
-    """Group boxes into rows, each from left to right; return places in `boxes`, in reading order."""
+    """Group boxes into rows, each from left to right; return indices in `boxes`, in reading order."""
     if not boxes:
         return []
     width = max(box.x1 for box in boxes) - min(box.x0 for box in boxes)
@@ -41,11 +41,11 @@ def _read(boxes: Sequence[Box], members: list[int], page_width: float, depth: in
     if depth >= _MAX_DEPTH or len(rows) < _COLUMN_LINES:
         return rows
     for start, stop in _blocks(boxes, rows):
-        block = [place for row in rows[start:stop] for place in row]
+        block = [index for row in rows[start:stop] for index in row]
         sides = _columns(boxes, block, page_width)
         if sides is not None:
-            before = _read(boxes, [place for row in rows[:start] for place in row], page_width, depth + 1)
-            after = _read(boxes, [place for row in rows[stop:] for place in row], page_width, depth + 1)
+            before = _read(boxes, [index for row in rows[:start] for index in row], page_width, depth + 1)
+            after = _read(boxes, [index for row in rows[stop:] for index in row], page_width, depth + 1)
             left, right = (_read(boxes, side, page_width, depth + 1) for side in sides)
             return [*before, *left, *right, *after]
     return rows
@@ -54,24 +54,24 @@ def _read(boxes: Sequence[Box], members: list[int], page_width: float, depth: in
 def _rows(boxes: Sequence[Box], members: list[int]) -> list[list[int]]:
     """Join what stands side by side at the same height; rows from top to bottom."""
     rows: list[list[int]] = []
-    for place in sorted(members, key=lambda place: (boxes[place].y0 + boxes[place].y1, boxes[place].x0)):
-        fitting = (row for row in reversed(rows[-_RECENT_ROWS:]) if _continues(boxes, row, boxes[place]))
+    for index in sorted(members, key=lambda index: (boxes[index].y0 + boxes[index].y1, boxes[index].x0)):
+        fitting = (row for row in reversed(rows[-_RECENT_ROWS:]) if _continues(boxes, row, boxes[index]))
         home = next(fitting, None)
         if home is None:
-            rows.append([place])
+            rows.append([index])
         else:
-            home.append(place)
+            home.append(index)
     for row in rows:
-        row.sort(key=lambda place: boxes[place].x0)
-    return sorted(rows, key=lambda row: float(np.mean([boxes[place].y0 + boxes[place].y1 for place in row])))
+        row.sort(key=lambda index: boxes[index].x0)
+    return sorted(rows, key=lambda row: float(np.mean([boxes[index].y0 + boxes[index].y1 for index in row])))
 
 
 def _continues(boxes: Sequence[Box], row: list[int], box: Box) -> bool:
     """Say whether a box stands beside the members of a row, level with the nearest of them."""
-    gaps = [max(boxes[place].x0, box.x0) - min(boxes[place].x1, box.x1) for place in row]
+    gaps = [max(boxes[index].x0, box.x0) - min(boxes[index].x1, box.x1) for index in row]
     near = boxes[row[int(np.argmin(np.abs(gaps)))]]
     shared = min(near.y1, box.y1) - max(near.y0, box.y0)
-    apart = all(-gap <= _SAME_LINE * min(boxes[place].width, box.width) for gap, place in zip(gaps, row, strict=True))
+    apart = all(-gap <= _SAME_LINE * min(boxes[index].width, box.width) for gap, index in zip(gaps, row, strict=True))
     return apart and shared > _SAME_LINE * min(near.height, box.height)
 
 
@@ -97,10 +97,10 @@ def _blocks(boxes: Sequence[Box], rows: list[list[int]]) -> list[tuple[int, int]
 def _gaps(boxes: Sequence[Box], row: list[int]) -> list[tuple[float, float]]:
     """Return what a row leaves free, from far left to far right."""
     free, edge = [], -np.inf
-    for place in row:
-        if boxes[place].x0 > edge:
-            free.append((edge, boxes[place].x0))
-        edge = max(edge, boxes[place].x1)
+    for index in row:
+        if boxes[index].x0 > edge:
+            free.append((edge, boxes[index].x0))
+        edge = max(edge, boxes[index].x1)
     return [*free, (edge, np.inf)]
 
 
@@ -112,13 +112,13 @@ def _common(ones: list[tuple[float, float]], others: list[tuple[float, float]]) 
 
 def _columns(boxes: Sequence[Box], members: list[int], page_width: float) -> tuple[list[int], list[int]] | None:
     """Split boxes at the widest gap that runs through all of them, if there is running text on both sides."""
-    ordered = sorted(members, key=lambda place: boxes[place].x0)
+    ordered = sorted(members, key=lambda index: boxes[index].x0)
     edge, best, cut = boxes[ordered[0]].x1, 0.0, 0
-    for position, place in enumerate(ordered[1:], start=1):
-        gap = boxes[place].x0 - edge
+    for position, index in enumerate(ordered[1:], start=1):
+        gap = boxes[index].x0 - edge
         if gap > best:
             best, cut = gap, position
-        edge = max(edge, boxes[place].x1)
+        edge = max(edge, boxes[index].x1)
     if best < _COLUMN_GAP * page_width:
         return None
     sides = ordered[:cut], ordered[cut:]
@@ -127,9 +127,9 @@ def _columns(boxes: Sequence[Box], members: list[int], page_width: float) -> tup
 
 def _is_running_text(boxes: Sequence[Box], members: list[int]) -> bool:
     rows = _rows(boxes, members)
-    left, right = min(boxes[place].x0 for place in members), max(boxes[place].x1 for place in members)
-    filled = [sum(boxes[place].width for place in row) for row in rows]
-    words_like_text = float(np.median([boxes[place].height for place in members])) * _COLUMN_LINES
+    left, right = min(boxes[index].x0 for index in members), max(boxes[index].x1 for index in members)
+    filled = [sum(boxes[index].width for index in row) for row in rows]
+    words_like_text = float(np.median([boxes[index].height for index in members])) * _COLUMN_LINES
     return (
         len(rows) >= _COLUMN_LINES
         and right - left > 2 * words_like_text

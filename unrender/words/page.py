@@ -83,11 +83,11 @@ def split_lines(lines: Iterable[Line]) -> list[Word]:
     """Cut lines into words; a word's share of the line's box is its share of the characters."""
     words = []
     for number, line in enumerate(lines):
-        place, whole = 0, max(1, len(line.text))
+        end, whole = 0, max(1, len(line.text))
         for text in line.text.split():
-            start = line.text.index(text, place)
-            place = start + len(text)
-            left, right = (line.box.x0 + line.box.width * along / whole for along in (start, place))
+            start = line.text.index(text, end)
+            end = start + len(text)
+            left, right = (line.box.x0 + line.box.width * along / whole for along in (start, end))
             words.append(Word(text, Box(left, line.box.y0, right, line.box.y1), number, line.confidence))
     return words
 

@@ -42,7 +42,7 @@ def _characters(page: "object") -> list[Character]:
     assert isinstance(page, PdfPage)
     text = page.get_textpage()
     count = text.count_chars()
-    return [(text.get_text_range(place, 1), text.get_charbox(place, loose=True)) for place in range(count)]
+    return [(text.get_text_range(index, 1), text.get_charbox(index, loose=True)) for index in range(count)]
 
 
 def _join(characters: list[Character], height: float, scale: float) -> list[Word]:
@@ -57,7 +57,7 @@ def _join(characters: list[Character], height: float, scale: float) -> list[Word
         if boxes:
             left, bottom = min(box[0] for box in boxes), min(box[1] for box in boxes)
             right, top = max(box[2] for box in boxes), max(box[3] for box in boxes)
-            place = Box(left * scale, (height - top) * scale, right * scale, (height - bottom) * scale)
-            words.append(Word(text, place))
+            around = Box(left * scale, (height - top) * scale, right * scale, (height - bottom) * scale)
+            words.append(Word(text, around))
         text, boxes = "", []
     return words

@@ -6,6 +6,8 @@
 | imagefolder | metadata.jsonl with `file_name` | the column `text`, or Donut's `ground_truth` as tags |
 | im2latex | a split .lst beside a formulas .lst | the formula; raw TeX is normalised |
 | inkml | *.inkml files of pen strokes | the annotated LaTeX, normalised |
+| sroie | NAME.json with `fields` and `lines` beside NAME.jpg | the fields as tags; the words with their boxes |
+| pages | NAME.md beside NAME.pdf or a picture | the Markdown |
 
 Truths are read at once, pictures when they are asked for, so memory does not grow with the pictures.
 """
@@ -13,7 +15,7 @@ Truths are read at once, pictures when they are asked for, so memory does not gr
 from pathlib import Path
 
 from unrender.errors import DataError
-from unrender.evaluation.datasets import folders, im2latex, inkml
+from unrender.evaluation.datasets import folders, im2latex, inkml, pages, sroie
 from unrender.evaluation.datasets.example import Dataset, Example, Kind
 from unrender.evaluation.datasets.im2latex import SEED_004, UPSTREAM, Limits
 from unrender.evaluation.datasets.strokes import INKML
@@ -21,14 +23,20 @@ from unrender.evaluation.datasets.strokes import INKML
 __all__ = ["SEED_004", "UPSTREAM", "Dataset", "Example", "Kind", "Limits", "open_dataset"]
 
 
-def open_dataset(path: Path, *, column: str | None = None, limits: Limits | None = SEED_004) -> Dataset:
+def open_dataset(
+    path: Path, *, column: str | None = None, limits: Limits | None = SEED_004, held_out: bool = False
+) -> Dataset:
     """Open a dataset, whatever its format: a folder, or the file that lists it.
 
     `column` names the truth in metadata.jsonl; `limits` drops long and large examples of the Im2Latex layout, and of
-    that one only (None: keep all).
+    that one only (None: keep all); `held_out` takes the fifth of a folder of receipts that is never trained on.
     """
     if not path.exists():
         raise DataError(f"{path}: there is no such file or folder.")
+    if path.is_dir() and sroie.is_sroie(path):
+        return sroie.open_sroie(path, True if held_out else None)
+    if held_out:
+        raise DataError(f"{path}: only a folder of receipts, as SROIE gives them, has a part that is held out.")
     listing = path if path.is_file() else _listing(path)
     if listing.name == folders.LABELS:
         return folders.open_labels(listing)
@@ -36,6 +44,8 @@ def open_dataset(path: Path, *, column: str | None = None, limits: Limits | None
         return folders.open_imagefolder(listing, column)
     if listing.suffix == ".lst":
         return im2latex.open_split(listing, limits)
+    if listing.is_dir() and pages.has_pages(listing):
+        return pages.open_pages(listing)
     if listing.is_dir() or listing.suffix == INKML:
         return inkml.open_inkml(listing)
     raise DataError(
@@ -44,7 +54,7 @@ def open_dataset(path: Path, *, column: str | None = None, limits: Limits | None
 
 
 def _listing(folder: Path) -> Path:
-    """Find what lists the examples of a folder; for pen strokes that is the folder itself."""
+    """Find what lists the examples of a folder; for pen strokes and pages that is the folder itself."""
     for name in (folders.LABELS, folders.METADATA):
         if (folder / name).is_file():
             return folder / name
@@ -53,9 +63,10 @@ def _listing(folder: Path) -> Path:
         raise DataError(f"{folder} has several splits; give one of them: {', '.join(split.name for split in splits)}.")
     if splits:
         return splits[0]
-    if next(folder.rglob(f"*{INKML}"), None) is not None:
+    if pages.has_pages(folder) or next(folder.rglob(f"*{INKML}"), None) is not None:
         return folder
     raise DataError(
         f"{folder}: there is no dataset in this folder; it needs {folders.LABELS}, {folders.METADATA}, "
-        "an Im2Latex split and formulas (.lst), or .inkml files."
+        "an Im2Latex split and formulas (.lst), .inkml files, receipts (NAME.json beside NAME.jpg) or pages "
+        "(NAME.md beside NAME.pdf or a picture)."
     )

@@ -1,6 +1,6 @@
 """One picture with its truth, and many of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -8,23 +8,53 @@ from typing import Literal
 import numpy as np
 from PIL import Image
 
+from unrender.documents import Json
 from unrender.evaluation.datasets.strokes import INKML, draw, read_ink
+from unrender.formats.donut import has_tags, parse_tags
+from unrender.words import WordPage
 
-Kind = Literal["labels", "imagefolder", "im2latex", "inkml"]
+Kind = Literal["labels", "imagefolder", "im2latex", "inkml", "sroie", "pages"]
 
 
 @dataclass(frozen=True)
 class Example:
-    """A picture on disk, what it shows, and the name it goes by in its dataset."""
+    """A picture on disk, what is known of it, and the name it goes by in its dataset.
+
+    `target` is what a model should write: the text or, where fields are known, these as Donut's tags.
+    """
 
     path: Path
     target: str
     name: str
+    words: WordPage | None = None  # with their boxes
+
+    @property
+    def text(self) -> str | None:
+        """The text in the picture; None where only fields are known."""
+        if self.words is not None:
+            return self.words.text
+        return None if has_tags(self.target) else self.target
+
+    @property
+    def fields(self) -> Json:
+        """The fields; None where only text is known."""
+        return parse_tags(self.target) if has_tags(self.target) else None
+
+    @property
+    def record(self) -> dict[str, str]:
+        """The fields that have one text each, by name."""
+        return as_record(self.fields)
 
     @property
     def image(self) -> Path | Image.Image:
         """The picture as a Reader takes it: the file itself, or pen strokes drawn."""
         return draw(read_ink(self.path).strokes) if self.path.suffix == INKML else self.path
+
+
+def as_record(fields: Json) -> dict[str, str]:
+    """Keep the fields that have one text each."""
+    values = fields if isinstance(fields, Mapping) else {}
+    return {name: str(value) for name, value in values.items() if isinstance(value, str | int | float)}
 
 
 @dataclass(frozen=True)

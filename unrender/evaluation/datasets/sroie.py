@@ -2,28 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
 
 from unrender.documents import Box
-from unrender.errors import DataError
+from unrender.errors import DataError, NotationError
+from unrender.evaluation.datasets.example import Dataset, Example
+from unrender.formats.donut import write_tags
 from unrender.words import Line, WordPage, order_lines, split_lines
 
 _HELD_OUT = 5  # one receipt in so many is kept for selection
 _PICTURES = (".jpg", ".jpeg", ".png")
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """One receipt: the picture's file, its words and what its fields say."""
-
-    name: str
-    image: Path
-    page: WordPage
-    fields: Mapping[str, str]
 
 
 def is_sroie(folder: Path) -> bool:
@@ -32,17 +22,21 @@ def is_sroie(folder: Path) -> bool:
     return first is not None and '"fields"' in first.read_text(encoding="utf-8", errors="replace")[:200]
 
 
-def read_receipts(folder: Path, held_out: bool | None = None) -> Iterator[Receipt]:
-    """Yield the receipts of a folder: all of them, the held-out fifth, or the rest."""
+def open_sroie(folder: Path, held_out: bool | None = None) -> Dataset:
+    """Open a folder of receipts: all of them, the held-out fifth, or the rest."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise DataError(f"{folder} has no receipts; it needs NAME.json beside NAME.jpg, as SROIE gives them")
-    for path in paths:
-        if held_out is None or is_held_out(path.stem) == held_out:
-            yield read_receipt(path)
+    kept = [path for path in paths if held_out is None or is_held_out(path.stem) == held_out]
+    return Dataset(folder, "sroie", tuple(_read_receipt(path) for path in kept))
 
 
-def read_receipt(path: Path) -> Receipt:
+def is_held_out(name: str) -> bool:
+    """Say whether a receipt belongs to the fifth that is never trained on; it depends on the name alone."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % _HELD_OUT == 0
+
+
+def _read_receipt(path: Path) -> Example:
     """Read one receipt with its given lines."""
     image = next((path.with_suffix(end) for end in _PICTURES if path.with_suffix(end).is_file()), None)
     if image is None:
@@ -52,14 +46,9 @@ def read_receipt(path: Path) -> Receipt:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         lines = [Line(str(line["text"]), Box(*map(float, line["box"]))) for line in values["lines"]]
-        fields = {str(name): str(text or "") for name, text in values["fields"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        target = write_tags({str(name): str(text or "") for name, text in values["fields"].items()})
+    except (ValueError, KeyError, TypeError, AttributeError, NotationError) as error:
         raise DataError(f"{path} is not a receipt with fields and lines: {error}") from error
     kept = [line for line in lines if line.text.strip()]
     page = WordPage(width, height, tuple(split_lines(order_lines(kept))))
-    return Receipt(path.stem, image, page, fields)
-
-
-def is_held_out(name: str) -> bool:
-    """Say whether a receipt belongs to the fifth that is never trained on; it depends on the name alone."""
-    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % _HELD_OUT == 0
+    return Example(image, target, path.stem, page)

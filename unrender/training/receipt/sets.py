@@ -10,7 +10,7 @@ from PIL import Image
 
 from unrender.documents import Box
 from unrender.errors import DataError
-from unrender.evaluation.datasets.sroie import Receipt
+from unrender.evaluation.datasets import Example
 from unrender.reading.receipts import LABELS
 from unrender.training.receipt.data import LabelledPage
 from unrender.training.receipt.documents import make_document
@@ -32,21 +32,22 @@ class Form:
     labels: tuple[int, ...]
 
 
-def receipt_page(receipt: Receipt, page: WordPage | None = None) -> LabelledPage:
+def receipt_page(receipt: Example, page: WordPage | None = None) -> LabelledPage:
     """Label a receipt's words: the given ones, or others found in the same picture."""
-    page = page or receipt.page
+    page = page or receipt.words
+    assert page is not None, f"{receipt.name} has no words"
     return LabelledPage(
         receipt.name,
-        receipt.image,
+        receipt.path,
         tuple(page.texts),
         page.normalised(),
         tuple(word.line for word in page.words),
-        tuple(label_receipt(page.words, receipt.fields)),
+        tuple(label_receipt(page.words, receipt.record)),
     )
 
 
 def recognised_pages(
-    receipts: Iterable[Receipt], cache: Path, find_words: Callable[[], WordReader]
+    receipts: Iterable[Example], cache: Path, find_words: Callable[[], WordReader]
 ) -> dict[str, WordPage]:
     """Return what OCR reads on each receipt; it is slow, so results are kept in `cache`."""
     lexicon = receipt_lexicon()
@@ -55,7 +56,7 @@ def recognised_pages(
     for receipt in receipts:
         path = cache / f"{receipt.name}.json"
         if not path.is_file():
-            with Image.open(receipt.image) as picture:
+            with Image.open(receipt.path) as picture:
                 path.write_text(page_to_json(find_words()(picture.convert("RGB"))), encoding="utf-8")
         pages[receipt.name] = part_words(page_from_json(path.read_text(encoding="utf-8")), lexicon)
     return pages

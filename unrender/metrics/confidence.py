@@ -9,9 +9,9 @@ from unrender.metrics.measure import Counts, Measure, mean_of, measure
 
 def calibration_error(confidences: Sequence[float], correct: Sequence[bool], *, bins: int = 10) -> Measure:
     """Expected calibration error: in bins of equal width, |mean confidence - share correct|, weighted by size."""
-    places = np.minimum((np.asarray(confidences, dtype=np.float64) * bins).astype(np.int64), bins - 1)
+    indices = np.minimum((np.asarray(confidences, dtype=np.float64) * bins).astype(np.int64), bins - 1)
     rows = np.zeros((len(confidences), bins + 1))
-    rows[np.arange(len(confidences)), places] = np.asarray(confidences) - np.asarray(correct, dtype=np.float64)
+    rows[np.arange(len(confidences)), indices] = np.asarray(confidences) - np.asarray(correct, dtype=np.float64)
     rows[:, -1] = 1.0
     return measure(rows.tolist(), bins + 1, _calibration_error)
 

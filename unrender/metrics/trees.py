@@ -87,14 +87,14 @@ def _fill(
         above, row = forest[x - start_i], forest[x - start_i + 1]
         row[0] = above[0] + ours[x].cost
         for y in range(start_j, j + 1):
-            place = y - start_j + 1
-            moved = min(above[place] + ours[x].cost, row[place - 1] + theirs[y].cost)
+            index = y - start_j + 1
+            moved = min(above[index] + ours[x].cost, row[index - 1] + theirs[y].cost)
             if our_first[x] == start_i and their_first[y] == start_j:
-                row[place] = min(moved, above[place - 1] + _change(ours[x], theirs[y]))
-                distances[x, y] = row[place]
+                row[index] = min(moved, above[index - 1] + _change(ours[x], theirs[y]))
+                distances[x, y] = row[index]
             else:
                 before = forest[our_first[x] - start_i][their_first[y] - start_j]
-                row[place] = min(moved, before + int(distances[x, y]))
+                row[index] = min(moved, before + int(distances[x, y]))
 
 
 def _change(one: _Node, other: _Node) -> int:
@@ -142,16 +142,16 @@ def _post_order(node: _Node) -> list[_Node]:
 
 
 def _first_leaves(node: _Node, start: int = 0) -> list[int]:
-    """Return, for each node in post-order, the place of the leftmost leaf under it."""
-    places: list[int] = []
+    """Return, for each node in post-order, the index of the leftmost leaf under it."""
+    indices: list[int] = []
     for child in node.children:
-        places += _first_leaves(child, start + len(places))
-    return [*places, start]
+        indices += _first_leaves(child, start + len(indices))
+    return [*indices, start]
 
 
 def _key_roots(first_leaves: list[int]) -> list[int]:
     """Return the highest node above each leftmost leaf, in order."""
-    return sorted({first: place for place, first in enumerate(first_leaves)}.values())
+    return sorted({first: index for index, first in enumerate(first_leaves)}.values())
 
 
 def _f1(sums: Counts) -> float:
