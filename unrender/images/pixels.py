@@ -17,7 +17,6 @@ from unrender.models.config import ImagePrep
 Pixels = NDArray[np.float32]
 
 _INK_THRESHOLD = 200  # darker is ink, once the greys are stretched to 0..255 (Nougat's margin crop)
-_BLANK_CONTRAST = 10  # grey levels
 _PHOTO_PIXELS = 3_000_000  # a larger picture is shrunk before its paper is cleaned
 _CLEANED_PIXELS = 1_000_000  # to about this many
 _RIBBON_PIXELS = 80_000_000  # a resize to more than this is not worth its memory
@@ -98,14 +97,6 @@ def stack(images: Sequence[Pixels], prep: ImagePrep) -> tuple[Pixels, NDArray[np
     for row, image in enumerate(images):
         pixels[row, :, : image.shape[1], : image.shape[2]] = image
     return pixels, np.array([image.shape[1:] for image in images], dtype=np.int64)
-
-
-def is_blank(image: Image.Image) -> bool:
-    """Tell whether an image shows nothing: all its greys are within a few levels."""
-    darkest, lightest = image.convert("L").getextrema()
-    assert isinstance(darkest, int | float)
-    assert isinstance(lightest, int | float)
-    return lightest - darkest < _BLANK_CONTRAST
 
 
 def ink_box(image: Image.Image) -> tuple[int, int, int, int]:
