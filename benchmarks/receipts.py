@@ -19,7 +19,7 @@ from unrender.checkpoints import find_pages
 from unrender.evaluation.datasets import Example
 from unrender.evaluation.datasets.sroie import open_sroie
 from unrender.metrics import record_f1
-from unrender.reading.labels import PageWork
+from unrender.reading.labels import LabelSystem
 from unrender.reading.receipts import FIELDS, LABELS, find_fields
 from unrender.words import RapidReader, WordPage, part_words, receipt_lexicon
 
@@ -33,9 +33,9 @@ def main() -> None:
     loaded = find_pages("receipt")
     assert loaded is not None
     reader = RapidReader(threads=1)
-    work = PageWork.open(loaded)
+    work = LabelSystem.open(loaded)
     said: dict[str, object] = {"torn": torn(work, receipts)}
-    said |= timed(PageWork.open(loaded), reader, receipts[: arguments.pictures])
+    said |= timed(LabelSystem.open(loaded), reader, receipts[: arguments.pictures])
     said["peak_memory_megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     said["bound_given"] = bound(receipts)
     said["bound_ocr"] = bound(list(recognised(receipts, arguments.folder.parent / "recognised", reader)))
@@ -70,7 +70,7 @@ def recognised(receipts: list[Example], cache: Path, reader: RapidReader) -> Ite
         yield replace(receipt, words=part_words(page, receipt_lexicon()))
 
 
-def torn(work: PageWork, receipts: list[Example]) -> dict[str, int]:
+def torn(work: LabelSystem, receipts: list[Example]) -> dict[str, int]:
     """Take away everything from the line above the total's amount on; a total that is found then is a guess."""
     tried = null = 0
     for receipt in receipts:
@@ -83,7 +83,7 @@ def torn(work: PageWork, receipts: list[Example]) -> dict[str, int]:
     return {"receipts": tried, "null": null}
 
 
-def timed(work: PageWork, reader: RapidReader, receipts: list[Example]) -> dict[str, float]:
+def timed(work: LabelSystem, reader: RapidReader, receipts: list[Example]) -> dict[str, float]:
     """Time RapidOCR by itself and with everything that follows, in processor time, one after the other."""
     alone, whole = [], []
     for receipt in receipts:
@@ -101,7 +101,7 @@ def timed(work: PageWork, reader: RapidReader, receipts: list[Example]) -> dict[
     }
 
 
-def _total_is_null(work: PageWork, page: WordPage, image: Image.Image) -> bool:
+def _total_is_null(work: LabelSystem, page: WordPage, image: Image.Image) -> bool:
     found = work.read_words(page, image).fields
     assert isinstance(found, dict)
     return found["total"] is None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.decoding.search import Ids, Scores
+from unrender.decoding.rules import Ids, Scores
 
 END = 2
 

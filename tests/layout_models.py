@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.checkpoints.pages import wordpiece
-from unrender.engines.labelling import PageTokenizer
+from unrender.engines.labelling import LabelTokenizer
 from unrender.models.config import ImagePrep
 from unrender.models.layoutlmv2 import LayoutConfig, PageModelConfig, SmallCnnConfig
 from unrender.reading.receipts import LABELS
@@ -33,10 +33,10 @@ def tiny(max_positions: int = 64, stride: int = 8, **layout: object) -> PageMode
     )
 
 
-def tokenizer(folder: Path, config: PageModelConfig) -> PageTokenizer:
+def tokenizer(folder: Path, config: PageModelConfig) -> LabelTokenizer:
     path = folder / "tokenizer.json"
     path.write_text(wordpiece(VOCABULARY))
-    return PageTokenizer(path, config)
+    return LabelTokenizer(path, config)
 
 
 def boxes(count: int) -> NDArray[np.int64]:

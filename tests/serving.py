@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from unrender import tasks
-from unrender.decoding.search import Ids, Scores
+from unrender.decoding.rules import Ids, Scores
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
 from unrender.reading.reader import Reader
+from unrender.reading.text import TextSystem
 from unrender.server import Limits, Shelf, create_app
 from unrender.tokens import LatexTokenizer
 
@@ -170,12 +171,12 @@ class _CountingRun:
 
 def saying_reader(script: Sequence[Said] = QUADRATIC, step_seconds: float = 0.0) -> Reader:
     tokenizer = LatexTokenizer(WORDS)
-    return Reader(CONFIG, SayingEngine(script, tokenizer, step_seconds), tokenizer, tasks.find("formula"))
+    return Reader(TextSystem(CONFIG, SayingEngine(script, tokenizer, step_seconds), tokenizer, tasks.find("formula")))
 
 
 def counting_reader(engine: CountingEngine | None = None) -> Reader:
     config = replace(CONFIG, name="count")
-    return Reader(config, engine or CountingEngine(), LatexTokenizer(NUMBERS), tasks.find("formula"))
+    return Reader(TextSystem(config, engine or CountingEngine(), LatexTokenizer(NUMBERS), tasks.find("formula")))
 
 
 def bar(columns: int, kind: str = "PNG") -> bytes:

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as some
 
-from unrender.decoding.search import Decoded
+from unrender.decoding.paths import Decoded
 from unrender.reading.consensus import rank_readings
 
 

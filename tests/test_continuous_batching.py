@@ -1,6 +1,6 @@
 """Many images in one batch that is kept full: every text as it would be alone, and nobody waits for the longest."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from unrender import tasks
+from unrender.decoding import paths
+from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath
 from unrender.decoding.repetition import Guard
-from unrender.decoding.search import BeamRow, Decoded, GreedyRow, Ids, Rules, Scores, beam, greedy
-from unrender.engines.continuous import JoinableEngine, decode_continuously
+from unrender.decoding.rules import Ids, Rules, Scores
+from unrender.decoding.search import JoinableEngine, Text, beam, greedy, search
 from unrender.engines.export import write_graphs
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.reading.options import Options
 from unrender.reading.reader import Reader
+from unrender.reading.text import TextSystem
 from unrender.tokens import open_tokenizer
 
 _PROMPTS = [(1,), (1, 7, 9)]
@@ -57,9 +60,45 @@ class _GrowingRun:
         self._rows = [self._rows[row] for row in rows]
 
 
-def _greedy_paths(end: int = END, guard: Guard | None = None) -> Callable[[], GreedyRow]:
+def _greedy_paths(end: int = END, guard: Guard | None = None) -> Callable[[], GreedyPath]:
     rules = Rules(end, tiny_systems.LIMIT, (), None, 3)
-    return lambda: GreedyRow(rules, guard)
+    return lambda: GreedyPath(rules, guard)
+
+
+class _Queue:
+    """Lets images join a run when there is room."""
+
+    def __init__(
+        self,
+        engine: JoinableEngine,
+        images: Iterable[NDArray[np.float32]],
+        prompt: tuple[int, ...],
+        at_once: int,
+        new_path: Callable[[], paths.Path],
+    ) -> None:
+        self.run = engine.begin()
+        self.numbers: dict[Text, int] = {}
+        self._images, self._prompt, self._at_once, self._new_path = iter(images), prompt, at_once, new_path
+
+    def enter(self, active: int) -> list[Text]:
+        entering: list[Text] = []
+        while active + len(entering) < self._at_once and (image := next(self._images, None)) is not None:
+            text = Text(path=self._new_path(), feed=[list(self._prompt)], memory=self.run.join(image))
+            self.numbers[text] = len(self.numbers)
+            entering.append(text)
+        return entering
+
+
+def _decode(
+    engine: JoinableEngine,
+    images: Iterable[NDArray[np.float32]],
+    prompt: tuple[int, ...],
+    *,
+    images_at_once: int,
+    new_path: Callable[[], paths.Path],
+) -> Iterator[tuple[int, Decoded]]:
+    queue = _Queue(engine, images, prompt, images_at_once, new_path)
+    return ((queue.numbers[text], text.path.result()) for text in search(queue))
 
 
 def _script(length: int) -> tuple[int, ...]:
@@ -72,7 +111,7 @@ def _blanks(count: int) -> list[NDArray[np.float32]]:
 
 def test_a_long_text_does_not_hold_up_the_others() -> None:
     engine = ScriptedEngine(_script(9), *[_script(1)] * 8)
-    results = decode_continuously(engine, _blanks(9), np.array([1]), images_at_once=2, new_path=_greedy_paths())
+    results = _decode(engine, _blanks(9), (1,), images_at_once=2, new_path=_greedy_paths())
     finished = [number for number, _ in results]
     assert finished[:4] == [1, 2, 3, 4]
     assert sorted(finished) == list(range(9))
@@ -90,7 +129,7 @@ def test_images_are_taken_only_when_there_is_room() -> None:
             taken += 1
             yield image
 
-    results = decode_continuously(engine, images(), np.array([1]), images_at_once=2, new_path=_greedy_paths())
+    results = _decode(engine, images(), (1,), images_at_once=2, new_path=_greedy_paths())
     assert taken == 0
     next(results)
     assert taken == 2
@@ -98,7 +137,7 @@ def test_images_are_taken_only_when_there_is_room() -> None:
 
 
 def test_no_images_give_no_texts() -> None:
-    results = decode_continuously(ScriptedEngine(), iter(()), np.array([1]), images_at_once=2, new_path=_greedy_paths())
+    results = _decode(ScriptedEngine(), iter(()), (1,), images_at_once=2, new_path=_greedy_paths())
     assert list(results) == []
 
 
@@ -145,9 +184,7 @@ def test_greedy_texts_are_those_of_images_read_alone(
         for image in images
     ]
     assert len({len(one.tokens) for one in alone}) > 2
-    found = decode_continuously(
-        engine, images, np.array(prompt), images_at_once=images_at_once, new_path=_greedy_paths(end)
-    )
+    found = _decode(engine, images, prompt, images_at_once=images_at_once, new_path=_greedy_paths(end))
     _assert_alike(dict(found), alone)
 
 
@@ -161,9 +198,7 @@ def test_beam_texts_are_those_of_images_read_alone(engine: OnnxEngine, prompt: t
     ]
     assert len({one.tokens for one in alone}) > 3
     rules = Rules(end, tiny_systems.LIMIT, (), None, 3)
-    found = decode_continuously(
-        engine, images, np.array(prompt), images_at_once=4, new_path=lambda: BeamRow(rules, 4, 1.0, False)
-    )
+    found = _decode(engine, images, prompt, images_at_once=4, new_path=lambda: BeamPaths(rules, 4, 1.0, False))
     _assert_alike(dict(found), alone)
 
 
@@ -174,9 +209,7 @@ def test_the_guard_watches_every_text_by_itself(engine: OnnxEngine) -> None:
         greedy(engine.start(image[None]), np.array([[1]]), end=end, max_tokens=tiny_systems.LIMIT, guard=guard)[0]
         for image in images
     ]
-    found = dict(
-        decode_continuously(engine, images, np.array([1]), images_at_once=4, new_path=_greedy_paths(end, guard))
-    )
+    found = dict(_decode(engine, images, (1,), images_at_once=4, new_path=_greedy_paths(end, guard)))
     assert [found[number] for number in range(6)] == alone
 
 
@@ -192,7 +225,7 @@ def reader(engine: OnnxEngine, tmp_path_factory: pytest.TempPathFactory) -> Read
     config = replace(engine.config, image=replace(engine.config.image, crop_margin=True))
     folder = tmp_path_factory.mktemp("tokenizer") / "model"
     tiny_systems.save(tiny_systems.build("cnn"), folder)
-    return Reader(config, engine, open_tokenizer(folder, config), tasks.find("formula"))
+    return Reader(TextSystem(config, engine, open_tokenizer(folder, config), tasks.find("formula")))
 
 
 _PICTURES = [(8 + 9 * number % 110, 8 + 17 * number % 50) for number in range(12)]
@@ -200,7 +233,7 @@ _PICTURES = [(8 + 9 * number % 110, 8 + 17 * number % 50) for number in range(12
 
 @pytest.mark.parametrize("beams", [1, 4])
 def test_reading_many_gives_what_single_reads_give_in_order(reader: Reader, beams: int) -> None:
-    assert isinstance(reader.engine, JoinableEngine)
+    assert isinstance(reader.system.engine, JoinableEngine)
     options = Options(beams=beams)
     alone = [reader.read(_picture(*size), options) for size in _PICTURES]
     many = list(reader.read_many((_picture(*size) for size in _PICTURES), batch=5, options=options))

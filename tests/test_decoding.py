@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from tests.fakes import END, HistoryRun, PlayedRun, ScriptedRun
+from unrender.decoding.paths import BeamPaths, Decoded, EarlyStopping, GreedyPath
 from unrender.decoding.repetition import Guard
-from unrender.decoding.search import Decoded, EarlyStopping, Ids, Scores, beam, greedy
+from unrender.decoding.rules import Ids, Rules, Scores
+from unrender.decoding.search import Text, beam, greedy, search
 from unrender.errors import ConfigError, ModelError
 
 
@@ -103,11 +105,43 @@ def test_attention_of_the_run_is_kept_for_each_token(beams: int):
     assert [int(row[0]) for row in result.attention] == [2 + place for place in range(len(result.tokens))]
 
 
-def test_a_listener_hears_every_token_as_it_is_taken():
-    heard: list[tuple[int, int]] = []
-    run = ScriptedRun([5, END], [7, 8, END])
-    greedy(run, prompt(2), end=END, max_tokens=8, listener=lambda row, token: heard.append((row, token)))
-    assert heard == [(0, 5), (1, 7), (1, 8)]
+class Waiting:
+    """Brings in the texts of a run one after the other, as many at once as there is room for."""
+
+    def __init__(self, run: HistoryRun | ScriptedRun, *texts: Text) -> None:
+        self.run = run
+        self._texts = list(texts)
+
+    def enter(self, active: int) -> list[Text]:
+        entering, self._texts = self._texts, []
+        return entering
+
+
+def text(beams: int, **following: object) -> Text:
+    rules = Rules(END, 8, (), None, 3)
+    path = GreedyPath(rules, None) if beams == 1 else BeamPaths(rules, beams, 1.0, False)
+    return Text(path=path, feed=[[0]], **following)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_who_listens_hears_the_best_tokens_grow(beams: int):
+    heard: list[tuple[int, ...]] = []
+    run = ScriptedRun([7, 8, END])
+    [found] = search(Waiting(run, text(beams, hear=lambda tokens: heard.append(tuple(tokens)))))
+    assert heard[:2] == [(7,), (7, 8)]
+    assert found.path.result() == Decoded((7, 8), True)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_text_that_nobody_wants_any_more_leaves_the_batch_and_the_others_go_on(beams: int):
+    answers = iter([True, False])
+    run = ScriptedRun([5, 6, 7, 8, END], [5, 6, 7, END])
+    unwanted, wanted = text(beams, wanted=lambda: next(answers)), text(beams)
+    first, second = search(Waiting(run, unwanted, wanted))
+    assert (first, second) == (unwanted, wanted)
+    assert (first.stopped, second.stopped) == (True, False)
+    assert second.path.result() == Decoded((5, 6, 7), True)
+    assert [len(step) for step in run.fed][:3] == ([2, 2, 1] if beams == 1 else [2, 6, 3])
 
 
 @pytest.mark.parametrize("beams", [1, 3])

@@ -166,6 +166,7 @@ def test_a_model_that_has_learnt_nothing_still_writes_well_formed_formulas() -> 
     from unrender.models.formula import formula
     from unrender.reading.options import Options
     from unrender.reading.reader import Reader
+    from unrender.reading.text import TextSystem
     from unrender.tokens import LatexTokenizer
     from unrender.training.starts import fresh
 
@@ -178,7 +179,7 @@ def test_a_model_that_has_learnt_nothing_still_writes_well_formed_formulas() -> 
         module = fresh(config, seed)
         with torch.no_grad():
             module.decoder.tokens.weight.mul_(3)
-        reader = Reader(config, TorchEngine(config, module.eval()), tokenizer, tasks.find("formula"))
+        reader = Reader(TextSystem(config, TorchEngine(config, module.eval()), tokenizer, tasks.find("formula")))
         for beams in (1, 3):
             document = reader.read(picture, Options(beams=beams, max_tokens=30))
             if document.status.kind == "complete":

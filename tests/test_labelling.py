@@ -105,11 +105,11 @@ def test_a_page_without_words_cannot_be_labelled(tokenizer):
 
 def test_a_tokenizer_without_special_tokens_is_refused(tmp_path):
     from unrender.checkpoints.pages import wordpiece
-    from unrender.engines.labelling import PageTokenizer
+    from unrender.engines.labelling import LabelTokenizer
 
     (tmp_path / "tokenizer.json").write_text(wordpiece(["[UNK]", "a"]))
     with pytest.raises(ModelError, match="lacks one of the tokens"):
-        PageTokenizer(tmp_path / "tokenizer.json", layout_models.tiny())
+        LabelTokenizer(tmp_path / "tokenizer.json", layout_models.tiny())
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(ModelError, match="not a tokenizer"):
-        PageTokenizer(tmp_path / "tokenizer.json", layout_models.tiny())
+        LabelTokenizer(tmp_path / "tokenizer.json", layout_models.tiny())

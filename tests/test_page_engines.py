@@ -7,7 +7,8 @@ import torch
 
 from unrender.checkpoints.pages import GRAPH, load_pages, save_pages, wordpiece
 from unrender.engines.export.pages import _buckets
-from unrender.engines.page_engine import OnnxPageEngine, open_page_engine
+from unrender.engines.label_engine import OnnxLabelEngine
+from unrender.engines.opening import open_label_engine
 from unrender.engines.page_export import _random_page, export_pages
 from unrender.errors import ConfigError, ModelError
 from unrender.layers.spatial import PageModel, buckets
@@ -41,7 +42,7 @@ def test_the_graph_scores_as_torch_does(tmp_path, layout):
     out = load_pages(export_pages(loaded, tmp_path / "out"))
     assert out.exported
     assert (out.folder / "card.md").read_text() == "Hi."
-    expected, found = open_page_engine(loaded), open_page_engine(out)
+    expected, found = open_label_engine(loaded), open_label_engine(out)
     rng = np.random.default_rng(1)
     for length in (1, 13, 64):
         batch = _random_page(loaded.config, length, rng)
@@ -50,7 +51,7 @@ def test_the_graph_scores_as_torch_does(tmp_path, layout):
 
 def test_rows_of_a_batch_do_not_touch_one_another(tmp_path):
     loaded = folder_of(tmp_path)
-    engine = OnnxPageEngine(export_pages(loaded, tmp_path / "out"))
+    engine = OnnxLabelEngine(export_pages(loaded, tmp_path / "out"))
     rng = np.random.default_rng(1)
     short, long = (_random_page(loaded.config, length, rng) for length in (5, 9))
     tokens, boxes, mask = np.zeros((2, 9), np.int64), np.zeros((2, 9, 4), np.int64), np.zeros((2, 9), bool)
@@ -84,13 +85,13 @@ def test_what_cannot_be_exported_is_said(tmp_path):
 def test_engines_are_chosen_by_name(tmp_path):
     loaded = folder_of(tmp_path)
     with pytest.raises(ModelError, match=r"has no labels\.onnx"):
-        open_page_engine(loaded, "onnx")
+        open_label_engine(loaded, "onnx")
     with pytest.raises(ConfigError, match="no engine called paper"):
-        open_page_engine(loaded, "paper")
+        open_label_engine(loaded, "paper")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / GRAPH).write_bytes(b"nonsense")
     with pytest.raises(ModelError, match="is not an ONNX file"):
-        OnnxPageEngine(tmp_path / "broken")
+        OnnxLabelEngine(tmp_path / "broken")
 
 
 def test_the_command_line_exports_a_page_model(tmp_path, run):

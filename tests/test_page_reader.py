@@ -1,6 +1,7 @@
 """Reading pages by their words: fields with text, confidence and place; bad words; the command line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import layout_models
@@ -9,20 +10,19 @@ import pytest
 import torch
 from PIL import Image
 
-from unrender import tasks
 from unrender.checkpoints.pages import load_pages, save_pages, wordpiece
-from unrender.documents import Box
-from unrender.engines.opening import NoDecoder
+from unrender.documents import Box, Page
 from unrender.errors import ConfigError, ImageError, ModelError
 from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.evaluate import evaluate
 from unrender.formats.overlay import draw
 from unrender.images.opening import open_pages
 from unrender.layers.spatial import PageModel
-from unrender.reading.labels import PageWork, Sheet
+from unrender.reading.labels import LabelSystem
 from unrender.reading.options import Options
 from unrender.reading.reader import Reader
 from unrender.reading.receipts import FIELDS, LABELS
+from unrender.reading.systems import UNWATCHED, Sheet, Watch
 from unrender.words import Lexicon, Word, WordPage
 
 LINES = ["ACME TRADING", "NO 1 HIGH STREET", "12/03/2018", "TOTAL 9.90"]
@@ -51,9 +51,9 @@ def page(width: int = 100, height: int = 100) -> WordPage:
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> PageWork:
+def work(tmp_path: Path) -> LabelSystem:
     config = layout_models.tiny()
-    return PageWork(config, KnowingEngine(), layout_models.tokenizer(tmp_path, config), lambda image: page())
+    return LabelSystem(config, KnowingEngine(), layout_models.tokenizer(tmp_path, config), lambda image: page())
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,15 @@ def picture(tmp_path: Path) -> Path:
     return tmp_path / "receipt.png"
 
 
+def read_one(work: LabelSystem, image: Image.Image, watch: Watch = UNWATCHED) -> Page:
+    [(_, page)] = work.read(iter([Sheet(image, image)]), watch=watch)
+    return page
+
+
 def test_each_field_has_text_confidence_and_place(work):
-    status, [block] = work.read(Sheet(Image.new("RGB", (100, 100)), Image.new("RGB", (100, 100))))
-    assert status.kind == "complete"
+    page = read_one(work, Image.new("RGB", (100, 100)))
+    [block] = page.blocks
+    assert page.status.kind == "complete"
     assert {name: field["text"] for name, field in block.fields.items()} == {
         "company": "ACME TRADING",
         "date": "12/03/2018",
@@ -93,7 +99,7 @@ def test_each_field_has_text_confidence_and_place(work):
 def test_a_receipt_without_a_total_gives_null_for_it(tmp_path):
     config = layout_models.tiny()
     engine = KnowingEngine(("company", "date", "address"))
-    work = PageWork(config, engine, layout_models.tokenizer(tmp_path, config))
+    work = LabelSystem(config, engine, layout_models.tokenizer(tmp_path, config))
     block = work.read_words(page(), Image.new("RGB", (100, 100)))
     assert block.fields["total"] is None
     assert block.fields["date"] is not None
@@ -101,7 +107,7 @@ def test_a_receipt_without_a_total_gives_null_for_it(tmp_path):
 
 def test_a_picture_that_is_no_receipt_says_so_by_low_confidence(tmp_path):
     config = layout_models.tiny()
-    work = PageWork(config, KnowingEngine(()), layout_models.tokenizer(tmp_path, config))
+    work = LabelSystem(config, KnowingEngine(()), layout_models.tokenizer(tmp_path, config))
     block = work.read_words(page(), Image.new("RGB", (100, 100)))
     assert block.fields == dict.fromkeys(FIELDS)
     assert block.confidence == 0
@@ -109,16 +115,44 @@ def test_a_picture_that_is_no_receipt_says_so_by_low_confidence(tmp_path):
 
 def test_a_page_without_words_is_empty(tmp_path):
     config = layout_models.tiny()
-    work = PageWork(config, KnowingEngine(), layout_models.tokenizer(tmp_path, config), lambda image: WordPage(9, 9))
-    status, blocks = work.read(Sheet(Image.new("RGB", (9, 9)), Image.new("RGB", (9, 9))))
-    assert (status.kind, blocks) == ("empty", ())
+    work = LabelSystem(config, KnowingEngine(), layout_models.tokenizer(tmp_path, config), lambda image: WordPage(9, 9))
+    found = read_one(work, Image.new("RGB", (9, 9)))
+    assert (found.status.kind, found.blocks) == ("empty", ())
+
+
+def test_labelling_stops_when_nobody_wants_the_page_any_more(tmp_path):
+    class Leaving(Watch):
+        def __init__(self, questions: int) -> None:
+            self.left = questions
+
+        def wants(self, sheet: Sheet) -> bool:
+            self.left -= 1
+            return self.left >= 0
+
+    class CountingEngine(KnowingEngine):
+        windows = 0
+
+        def label(self, tokens, boxes, mask, pixels):
+            self.windows += len(tokens)
+            return super().label(tokens, boxes, mask, pixels)
+
+    config, image = layout_models.tiny(), Image.new("RGB", (100, 100))
+    words = tuple(Word("ab", Box(1, n / 10, 2, n / 10 + 0.1), n) for n in range(1000))
+    for questions, windows in ((0, 0), (1, 0), (2, 4), (3, 8)):
+        engine = CountingEngine()
+        work = LabelSystem(
+            config, engine, layout_models.tokenizer(tmp_path, config), lambda image: WordPage(100, 100, words)
+        )
+        found = read_one(work, image, Leaving(questions))
+        assert (found.status.kind, found.status.reason) == ("failed", "The reading was stopped.")
+        assert engine.windows == windows
 
 
 def test_places_on_a_turned_page_are_those_of_the_picture(tmp_path):
     config = layout_models.tiny()
     turned = WordPage(100, 200, tuple(Word(w.text, Box(w.box.x0, 2 * w.box.y0, w.box.x1, 2 * w.box.y1), w.line)
                                       for w in page().words), turns=1)  # fmt: skip
-    work = PageWork(config, KnowingEngine(), layout_models.tokenizer(tmp_path, config))
+    work = LabelSystem(config, KnowingEngine(), layout_models.tokenizer(tmp_path, config))
     block = work.read_words(turned, Image.new("RGB", (200, 100)))
     total = next(part for part in block.children if part.kind == "total")
     assert total.box == Box(160, 40, 176, 90)
@@ -128,11 +162,11 @@ def test_recognised_words_are_parted_and_given_ones_are_not(tmp_path, picture):
     config, image = layout_models.tiny(), Image.new("RGB", (100, 100))
     glued = WordPage(100, 100, (Word("SHOPNAME", Box(0, 0, 80, 9)),))
     tokenizer = layout_models.tokenizer(tmp_path, config)
-    work = PageWork(config, KnowingEngine(), tokenizer, lambda image: glued, Lexicon({"SHOP": 9, "NAME": 9}))
+    work = LabelSystem(config, KnowingEngine(), tokenizer, lambda image: glued, Lexicon({"SHOP": 9, "NAME": 9}))
     assert work.words_of(Sheet(image, image)).texts == ["SHOP", "NAME"]
     given = tmp_path / "given.json"
     given.write_text(json.dumps({"words": [{"text": "SHOPNAME", "box": [0, 0, 80, 9]}]}))
-    assert work.words_of(Sheet(image, image, words=given)).texts == ["SHOPNAME"]
+    assert work.words_of(Sheet(image, image), given).texts == ["SHOPNAME"]
 
 
 def test_ten_thousand_words_are_read(work):
@@ -172,10 +206,8 @@ def test_a_page_model_serves_its_own_task_only(folder):
 
 def test_a_model_without_a_head_says_what_to_do(tmp_path):
     config = layout_models.tiny()
-    from dataclasses import replace
-
     with pytest.raises(ModelError, match="fine-tune it first"):
-        PageWork(replace(config, head="none", labels=()), KnowingEngine(), layout_models.tokenizer(tmp_path, config))
+        LabelSystem(replace(config, head="none", labels=()), KnowingEngine(), layout_models.tokenizer(tmp_path, config))
 
 
 def test_the_command_line_prints_fields_as_json_and_draws_them(folder, picture, run):
@@ -191,19 +223,16 @@ def test_the_command_line_prints_fields_as_json_and_draws_them(folder, picture, 
 
 def test_an_overlay_shows_where_fields_stand(work):
     image = Image.new("RGB", (100, 100), "white")
-    _, blocks = work.read(Sheet(image, image))
-    from unrender.documents import Page
-
-    drawn = np.array(draw(image, Page(number=1, width=100, height=100, blocks=blocks)))
+    drawn = np.array(draw(image, read_one(work, image)))
     assert (drawn[80:88, 10:60] != 255).any()
     assert (drawn[95:, 70:] == 255).all()
 
 
-def test_a_pdf_with_text_needs_no_ocr(tmp_path, work, monkeypatch):
+def test_a_pdf_with_text_needs_no_ocr(tmp_path, work):
     from test_words import text_pdf
 
     data = text_pdf(b"BT /F 10 Tf 20 80 Td (Shop name) Tj ET")
-    monkeypatch.setattr(work, "_find_words", None)
+    work = replace(work, find_words=None)
     image = open_pages(data, 150)[0]
     found = work.words_of(Sheet(image, data))
     assert found.texts == ["Shop", "name"]
@@ -225,7 +254,7 @@ def test_fields_are_measured_by_the_rule_of_the_set(work, tmp_path):
     (tmp_path / "set").mkdir()
     truth = {"company": "ACME  TRADING", "date": "12/03/2018", "address": "NO 1 HIGHSTREET", "total": ""}
     sroie(tmp_path / "set", truth)
-    reader = Reader(work.config, NoDecoder("tiny"), None, tasks.find("receipt"), pages=work)
+    reader = Reader(work)
     summary = evaluate(reader, open_dataset(tmp_path / "set")).summary()
     assert summary["company_f1"] == 1.0
     assert summary["address_f1"] == 0.0
@@ -247,8 +276,6 @@ def test_the_command_line_measures_receipts(folder, tmp_path, run):
 
 
 def test_plain_labels_become_entities(tmp_path):
-    from dataclasses import replace
-
     config = replace(layout_models.tiny(), task="labels", labels=("O", "B-KEY", "I-KEY"))
 
     class Engine:
@@ -259,7 +286,7 @@ def test_plain_labels_become_entities(tmp_path):
             scores[boxes[..., 1] == 100, 2] = 5
             return scores
 
-    work = PageWork(config, Engine(), layout_models.tokenizer(tmp_path, config))
+    work = LabelSystem(config, Engine(), layout_models.tokenizer(tmp_path, config))
     block = work.read_words(page(), Image.new("RGB", (100, 100)))
     assert [(part["label"], part["text"]) for part in block.fields] == [("key", "ACME TRADING")]
 

@@ -13,12 +13,14 @@ from PIL import Image, ImageDraw
 
 import unrender
 from unrender import tasks
-from unrender.decoding.search import Decoded
+from unrender.decoding.paths import Decoded
 from unrender.documents import Box, Status
 from unrender.errors import ConfigError, ImageError, ModelError
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
 from unrender.reading.options import Input, Options
 from unrender.reading.reader import Reader
+from unrender.reading.systems import Sheet, Watch
+from unrender.reading.text import TextSystem
 from unrender.tokens import LatexTokenizer
 
 CONFIG = ModelConfig(
@@ -87,7 +89,7 @@ def engine() -> ScriptedEngine:
 
 @pytest.fixture
 def reader(engine) -> Reader:
-    return Reader(CONFIG, engine, TOKENIZER, tasks.find("formula"))
+    return Reader(TextSystem(CONFIG, engine, TOKENIZER, tasks.find("formula")))
 
 
 def test_a_picture_becomes_a_document(reader):
@@ -177,7 +179,7 @@ def test_the_limit_of_tokens_is_reported(reader):
 
 def test_the_place_of_a_cut_is_reported(reader, monkeypatch):
     cut = Decoded((7,), complete=False, cut=1, log_probabilities=(-0.1,))
-    monkeypatch.setattr("unrender.reading.text.greedy", lambda *rest, **settings: [cut])
+    monkeypatch.setattr("unrender.decoding.paths.GreedyPath.result", lambda path: cut)
     assert reader.read(bar(13)).status == Status("repetition", 1)
 
 
@@ -189,10 +191,34 @@ def test_n_best_gives_that_many_readings_best_first(reader):
     assert confidences == sorted(confidences, reverse=True)
 
 
-def test_a_listener_hears_the_text_grow(reader):
-    heard = []
-    reader.read(bar(13), listener=lambda page, text: heard.append((page, text)))
-    assert heard == [(1, "n7")]
+class Listening(Watch):
+    """Hears every page, and wants those with these numbers only."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.heard: list[tuple[int, str]] = []
+        self._numbers = numbers
+
+    def wants(self, sheet: Sheet) -> bool:
+        return sheet.number in self._numbers
+
+    def listener(self, sheet: Sheet):
+        return lambda text: self.heard.append((sheet.number, text))
+
+
+def test_who_watches_hears_the_text_grow(reader):
+    watch = Listening(1)
+    reader.read(bar(13), watch=watch)
+    assert watch.heard == [(1, "n7"), (1, "n7")]  # the second one with the end
+
+
+def test_a_page_that_nobody_wants_is_given_up_and_says_so(reader):
+    document = reader.read(tiff(bar(11), bar(12), bar(13)), watch=Listening(1, 3))
+    assert [page.status for page in document.pages] == [
+        Status(),
+        Status("failed", reason="The reading was stopped."),
+        Status(),
+    ]
+    assert [page.text for page in document.pages] == ["n5", "", "n7"]
 
 
 def test_a_model_is_prompted_by_its_own_start(reader, engine):
@@ -201,23 +227,23 @@ def test_a_model_is_prompted_by_its_own_start(reader, engine):
 
 
 def test_a_task_prompts_a_model_that_knows_its_tags(engine):
-    reader = Reader(CONFIG, engine, TOKENIZER, tasks.find("receipt"))
+    reader = Reader(TextSystem(CONFIG, engine, TOKENIZER, tasks.find("receipt")))
     reader.read(bar(13))
     assert engine.prompts[0] == [TOKENIZER.find("<s_cord-v2>")]
 
 
 def test_a_task_the_model_does_not_know_is_refused(engine):
     with pytest.raises(ModelError, match="scripted reads formula, not word"):
-        Reader(CONFIG, engine, TOKENIZER, tasks.find("word")).read(bar(13))
+        Reader(TextSystem(CONFIG, engine, TOKENIZER, tasks.find("word"))).read(bar(13))
     with pytest.raises(ModelError, match="scripted reads formula, not question"):
-        Reader(CONFIG, engine, TOKENIZER, tasks.find("question")).read(bar(13), Options(question="who?"))
+        Reader(TextSystem(CONFIG, engine, TOKENIZER, tasks.find("question"))).read(bar(13), Options(question="who?"))
 
 
 def test_a_question_goes_with_the_task_that_asks_one(reader, engine):
     with pytest.raises(ConfigError, match="takes no question"):
         reader.read(bar(13), Options(question="who?"))
     with pytest.raises(ConfigError, match="give one with --question"):
-        Reader(CONFIG, engine, TOKENIZER, tasks.find("question")).read(bar(13))
+        Reader(TextSystem(CONFIG, engine, TOKENIZER, tasks.find("question"))).read(bar(13))
 
 
 @pytest.mark.parametrize("wrong", [{"beams": 0}, {"max_tokens": 0}, {"n_best": 0}])
@@ -228,7 +254,7 @@ def test_options_must_be_positive(wrong):
 
 def test_a_long_prompt_leaves_less_room(engine):
     config = replace(CONFIG, generation=replace(CONFIG.generation, start=(1,) * 11, max_tokens=50))
-    document = Reader(config, engine, TOKENIZER, tasks.find("formula")).read(bar(13))
+    document = Reader(TextSystem(config, engine, TOKENIZER, tasks.find("formula"))).read(bar(13))
     assert document.status.kind == "limit"
 
 
@@ -237,7 +263,7 @@ LOOKS = replace(CONFIG, generation=replace(CONFIG.generation, second_looks=(2.0,
 
 def test_a_picture_that_leaves_doubts_is_looked_at_again():
     engine = ScriptedEngine({10: 0.1, 20: 2.0})
-    document = Reader(LOOKS, engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5))
+    document = Reader(TextSystem(LOOKS, engine, TOKENIZER, tasks.find("formula"))).read(bar(10, 5))
     assert [(shape[0], shape[3]) for (shape, _) in engine.batches] == [(1, 16), (2, 44)]
     [token] = document.blocks[0].tokens
     others = [-number for number in range(16) if number != 4]
@@ -246,21 +272,23 @@ def test_a_picture_that_leaves_doubts_is_looked_at_again():
 
 def test_a_first_look_that_is_sure_is_the_last():
     engine = ScriptedEngine()
-    Reader(LOOKS, engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5))
+    Reader(TextSystem(LOOKS, engine, TOKENIZER, tasks.find("formula"))).read(bar(10, 5))
     assert len(engine.batches) == 1
 
 
 def test_of_looks_that_agree_the_surest_is_taken_wherever_it_was():
     engine = ScriptedEngine({10: 2.0, 20: 0.1})
-    alone = Reader(CONFIG, ScriptedEngine({10: 2.0}), TOKENIZER, tasks.find("formula")).read(bar(10, 5))
-    assert Reader(LOOKS, engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5)) == alone
+    alone = Reader(TextSystem(CONFIG, ScriptedEngine({10: 2.0}), TOKENIZER, tasks.find("formula"))).read(bar(10, 5))
+    assert Reader(TextSystem(LOOKS, engine, TOKENIZER, tasks.find("formula"))).read(bar(10, 5)) == alone
 
 
 def test_a_reading_that_got_lost_goes_on_at_the_size_that_reads_best():
     generation = replace(CONFIG.generation, far_looks=(2.0,), lost=0.8, second_looks=(1.5,), sure=0.95)
     for far, width in ((2.0, 44), (0.0, 24)):  # surer from afar or not: 1.5 times twice the size, or 1.5 times the size
         engine = ScriptedEngine({10: 0.1, 20: far})
-        Reader(replace(CONFIG, generation=generation), engine, TOKENIZER, tasks.find("formula")).read(bar(10, 5))
+        Reader(TextSystem(replace(CONFIG, generation=generation), engine, TOKENIZER, tasks.find("formula"))).read(
+            bar(10, 5)
+        )
         assert [shape[3] for (shape, _) in engine.batches] == [16, 28, width]
 
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from unrender.checkpoints import find_pages, resolve
-from unrender.reading.labels import PageWork
+from unrender.reading.labels import LabelSystem
 from unrender.reading.receipts import FIELDS
 from unrender.training.receipt.documents import MadeDocument, make_document
 from unrender.words import WordPage
@@ -21,10 +21,10 @@ _SOME = range(4)
 
 
 @pytest.fixture(scope="module")
-def work() -> PageWork:
+def work() -> LabelSystem:
     loaded = find_pages("receipt")
     assert loaded is not None
-    return PageWork.open(loaded)
+    return LabelSystem.open(loaded)
 
 
 def make(kind: str, number: int) -> MadeDocument:
@@ -103,11 +103,12 @@ def test_the_command_line_reads_a_receipt_without_torch(tmp_path):
 
 @pytest.mark.slow
 def test_a_receipt_is_read_from_its_pixels_upright_and_on_its_side(work):
-    from unrender.reading.labels import Sheet
+    from unrender.reading.systems import Sheet
 
     made = make("receipt", 1)
     for turns in (0, 1, 2):
         image = made.image.convert("RGB").rotate(90 * turns, expand=True)
-        _, [block] = work.read(Sheet(image, image))
+        [(_, page)] = work.read(iter([Sheet(image, image)]))
+        [block] = page.blocks
         assert block.fields["total"]["text"].endswith(made.fields["total"].split()[-1].lstrip("RM$")), turns
         assert block.fields["date"]["text"] == made.fields["date"].upper(), turns

@@ -10,6 +10,7 @@ from unrender import metrics, tasks
 from unrender.engines.torch_engine import TorchEngine
 from unrender.models.config import CnnConfig, Generation, ImagePrep, ModelConfig, SwinConfig
 from unrender.reading.reader import Reader
+from unrender.reading.text import TextSystem
 from unrender.training.examples import ExampleStream
 from unrender.training.loop import Recipe, Trainer
 from unrender.training.schedule import Schedule
@@ -54,7 +55,7 @@ def test_a_tiny_one_learns_eight_pictures_by_heart(config: ModelConfig, tmp_path
     stream = ExampleStream(EXAMPLES, config, TOKENIZER, batch=8, seed=0)
     recipe = Recipe(schedule=Schedule(peak=3e-3, warm_up=20), epochs=250, threads=1)
     trainer = Trainer(module, stream, recipe, tmp_path)
-    reader = Reader(config, TorchEngine(config, module), TOKENIZER, tasks.find("formula"))
+    reader = Reader(TextSystem(config, TorchEngine(config, module), TOKENIZER, tasks.find("formula")))
 
     for _ in range(5):  # as soon as it has them all, it is done
         trainer.recipe = replace(recipe, samples=trainer.progress.seen + 50 * len(EXAMPLES))

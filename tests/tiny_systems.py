@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from unrender import checkpoints
-from unrender.decoding.search import Ids, greedy
+from unrender.decoding.rules import Ids
+from unrender.decoding.search import greedy
 from unrender.engines.torch_engine import TorchEngine
 from unrender.layers.seq2seq import VisionText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig, SwinConfig, ViTConfig

@@ -36,6 +36,7 @@ class Task:
     field_metrics: Mapping[str, FieldMetric] = field(default_factory=dict)  # of fields, where it finds some
     check: Callable[[str], bool] | None = None  # whether what a model wrote is well-formed
     prompt: str = ""
+    default_model: str = ""  # the embedded model that reads for it when none is named
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -115,6 +116,7 @@ TASKS: Mapping[str, Task] = {
             parse=_one_block("formula"),
             metrics=_FORMULA,
             check=_is_formula,
+            default_model="formula",
         ),
         Task(name="word", summary="one word", notation="text", parse=_one_block("text"), metrics=_WORD),
         Task(name="line", summary="one line of text", notation="text", parse=_one_block("text"), metrics=_TEXT),
@@ -132,6 +134,7 @@ TASKS: Mapping[str, Task] = {
             parse=_tagged_block,
             field_metrics=_FIELDS,
             prompt="<s_cord-v2>",
+            default_model="receipt",
         ),
         Task(
             name="ticket",

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.bench.measure import Clock
-from unrender.decoding.search import Decoded, DecoderRun, Engine, beam, greedy
+from unrender.decoding.paths import Decoded
+from unrender.decoding.search import DecoderRun, Engine, beam, greedy
 from unrender.engines.onnx_engine import OnnxEngine, OnnxRun
 from unrender.models.config import ModelConfig
 

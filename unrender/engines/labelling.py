@@ -3,7 +3,7 @@
 NumPy only, so one road serves every engine. Shapes: B windows, L tokens, K labels.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -48,7 +48,7 @@ class Window:
         return np.asarray((self.words >= 0) & (self.words != before), dtype=np.bool_)
 
 
-class PageTokenizer:
+class LabelTokenizer:
     """WordPiece tokens of words, each with its word's box."""
 
     def __init__(self, path: Path, config: PageModelConfig) -> None:
@@ -112,15 +112,24 @@ def cut_windows(lengths: Sequence[int], room: int, stride: int) -> list[tuple[in
 
 
 def label_words(
-    engine: LabelEngine, tokenizer: PageTokenizer, words: Sequence[str], boxes: Ids, pixels: Pixels | None
+    engine: LabelEngine,
+    tokenizer: LabelTokenizer,
+    words: Sequence[str],
+    boxes: Ids,
+    pixels: Pixels | None,
+    check: Callable[[], None] = lambda: None,
 ) -> Scores:
-    """Score every word of a page, (N, K): the scores of its first token, averaged over the windows that hold it."""
+    """Score every word of a page, (N, K): the scores of its first token, averaged over the windows that hold it.
+
+    `check` is called before every few windows and may raise to stop the work.
+    """
     if not words:
         raise ModelError("there are no words to label on this page")
     windows = tokenizer.windows(words, boxes)
     totals: NDArray[np.float64] | None = None
     counts = np.zeros(len(words))
     for start in range(0, len(windows), _WINDOWS_AT_ONCE):
+        check()
         batch = windows[start : start + _WINDOWS_AT_ONCE]
         picture = None if pixels is None else np.repeat(pixels[None], len(batch), axis=0)
         scores = engine.label(*stack_windows(batch, tokenizer.pad), picture)

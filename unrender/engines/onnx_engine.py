@@ -12,13 +12,12 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from unrender.checkpoints import load
-from unrender.decoding.search import Ids, Scores
+from unrender.decoding.rules import Ids, Scores
+from unrender.decoding.search import Pixels
 from unrender.engines.rows import Memory, Rows, cached_width
 from unrender.engines.sessions import Shape, check_session, count_cores, open_session
 from unrender.errors import ConfigError
 from unrender.models.config import CnnConfig, ModelConfig
-
-Pixels = NDArray[np.float32]
 
 _PARTS = ("keys", "values")
 
@@ -26,11 +25,11 @@ _PARTS = ("keys", "values")
 class OnnxEngine:
     """Starts decodings; holds the two graphs and nothing of any one image, so that threads may share it."""
 
-    def __init__(self, folder: str | Path, *, threads: int | None = None) -> None:
+    def __init__(self, folder: str | Path, *, threads: int | None = None, config: ModelConfig | None = None) -> None:
         if threads is not None and threads < 1:
             raise ConfigError(f"threads must be at least 1, got {threads}")
         encoder, decoder = Path(folder) / "encoder.onnx", Path(folder) / "decoder.onnx"
-        self.config = load(folder).config
+        self.config = config or load(folder).config
         self._encoder = open_session(encoder, threads or count_cores())
         self._decoder = open_session(decoder, threads or count_cores())
         self._image = _image_shape(self.config)
@@ -93,7 +92,7 @@ class OnnxRun:
         """Feed (B, T) new tokens; return (B, V) scores for the one that follows."""
         rows, count = self._rows, tokens.shape[1]
         if count > 1 and rows.longest:  # several tokens at once can only begin a sequence
-            return [self.step(tokens[:, place : place + 1]) for place in range(count)][-1]
+            return [self.step(tokens[:, index : index + 1]) for index in range(count)][-1]
         longest, room = rows.longest + count, self._engine.config.decoder.max_positions
         if longest > room:
             raise ConfigError(f"the decoder has {room} positions; ask for fewer tokens")

@@ -1,41 +1,45 @@
 """Which engine a model folder is read with."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from unrender.checkpoints import Loaded
-from unrender.decoding.search import DecoderRun, Engine, Ids
+from unrender.checkpoints.pages import GRAPH, LoadedPages
+from unrender.decoding.search import Engine
+from unrender.engines.label_engine import OnnxLabelEngine, open_torch_engine
+from unrender.engines.labelling import LabelEngine
 from unrender.errors import ConfigError, MissingExtraError, ModelError
 
 _WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen
 
 
-def open_engine(loaded: Loaded, wanted: str | None, threads: int | None = None) -> Engine:
+def open_engine(loaded: Loaded, wanted: str | None = None, threads: int | None = None) -> Engine:
+    """Open the engine of a model that writes text."""
+    if _takes_onnx(loaded, wanted, "ONNX graphs"):
+        from unrender.engines.onnx_engine import OnnxEngine
+
+        return OnnxEngine(loaded.folder, config=loaded.config, threads=threads)
+    from unrender.engines import torch_engine
+
+    return torch_engine.open_engine(loaded, watch=_WATCHED_LAYERS)
+
+
+def open_label_engine(loaded: LoadedPages, wanted: str | None = None, threads: int | None = None) -> LabelEngine:
+    """Open the engine of a model that labels words."""
+    if _takes_onnx(loaded, wanted, GRAPH):
+        return OnnxLabelEngine(loaded.folder, threads)
+    return open_torch_engine(loaded)
+
+
+def _takes_onnx(loaded: Loaded | LoadedPages, wanted: str | None, graphs: str) -> bool:
     """Take ONNX where the folder has its graphs, torch otherwise, unless one is asked for."""
     if wanted not in (None, "onnx", "torch"):
         raise ConfigError(f"There is no engine called {wanted}; choose onnx or torch.")
     if wanted == "onnx" and not loaded.exported:
-        raise ModelError(
-            f"{loaded.folder} has no ONNX graphs; make them with `unrender export`, or take --engine torch."
-        )
+        raise ModelError(f"{loaded.folder} has no {graphs}; run `unrender export` first, or take --engine torch.")
     if loaded.exported and wanted != "torch":
-        from unrender.engines.onnx_engine import OnnxEngine
-
-        return OnnxEngine(loaded.folder, threads=threads)
+        return True
     try:
-        from unrender.engines import torch_engine
+        import torch  # noqa: F401 - only to say what is missing
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"{loaded.config.name} has no ONNX graphs, so reading it needs torch: pip install 'unrender[train]'"
+            f"{loaded.config.name} has no {graphs}, so reading it needs torch: pip install 'unrender[train]'"
         ) from error
-    return torch_engine.open_engine(loaded, watch=_WATCHED_LAYERS)
-
-
-class NoDecoder:
-    """Stands where an engine would: a model that labels words writes no text."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def start(self, pixels: NDArray[np.float32], sizes: Ids | None = None) -> DecoderRun:
-        raise ModelError(f"{self._name} labels words and writes no text")
+    return False

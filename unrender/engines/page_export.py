@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from unrender.checkpoints.pages import GRAPH, LoadedPages
-from unrender.engines.page_engine import OnnxPageEngine, open_page_engine
+from unrender.engines.label_engine import OnnxLabelEngine
+from unrender.engines.opening import open_label_engine
 from unrender.errors import ModelError
 from unrender.models.layoutlmv2 import PageModelConfig
 
@@ -39,7 +40,7 @@ def export_pages(loaded: LoadedPages, out: Path, *, int8: bool = False) -> Path:
 
 
 def _compare(loaded: LoadedPages, folder: Path, *, int8: bool) -> None:
-    torch_engine, onnx_engine = open_page_engine(loaded, "torch"), OnnxPageEngine(folder)
+    torch_engine, onnx_engine = open_label_engine(loaded, "torch"), OnnxLabelEngine(folder)
     rng = np.random.default_rng(0)
     same = total = 0
     for length in _LENGTHS:

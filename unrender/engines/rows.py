@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.decoding.search import Ids
+from unrender.decoding.rules import Ids
 from unrender.models.config import DecoderConfig
 
 Floats = NDArray[np.float32]

@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 
 from unrender.checkpoints import Loaded
-from unrender.decoding.search import Ids, Scores
+from unrender.decoding.rules import Ids, Scores
 from unrender.errors import ConfigError
 from unrender.layers.cache import DecoderState
 from unrender.layers.decoder import Decoder

@@ -1,22 +1,26 @@
-"""Reading a page with LayoutLMv2: its words, their labels, and from these the fields of a receipt or plain entities."""
+"""Reading by labelling words (LayoutLMv2): words, their labels, and from these a receipt's fields or plain entities."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from unrender import tasks
 from unrender.checkpoints.pages import LoadedPages
-from unrender.documents import Block, Box, Json, Status, Token
-from unrender.engines.labelling import LabelEngine, PageTokenizer, Scores, label_words
-from unrender.engines.page_engine import open_page_engine
-from unrender.errors import ModelError
+from unrender.documents import COMPLETE, Block, Box, Json, Page, Status, Token
+from unrender.engines.labelling import LabelEngine, LabelTokenizer, Scores, label_words
+from unrender.engines.opening import open_label_engine
+from unrender.errors import ModelError, UnrenderError
 from unrender.images.opening import Source, prepare
 from unrender.metrics import find_entities
 from unrender.models.layoutlmv2 import PageModelConfig
+from unrender.reading.options import DEFAULTS, Options
 from unrender.reading.receipts import FIELDS, LABELS, Calibration, Found, box_of, field_probabilities, find_fields
-from unrender.words import Lexicon, Word, WordPage, WordReader, open_reader, part_words, read_given, read_pdf_words
+from unrender.reading.systems import BATCH, UNWATCHED, Sheet, StoppedError, Watch, failed_page
+from unrender.tasks import Task
+from unrender.words import Lexicon, WordPage, WordReader, open_reader, part_words, read_given, read_pdf_words
 
 LEXICON = "lexicon.txt"  # in a model folder: parts words that OCR ran together
 PDF_DPI = 150  # pages of a PDF are drawn so that OCR can read them
@@ -24,79 +28,107 @@ _DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """One page to read: its picture, where it came from, and its words or a file of them if the caller has one."""
+class LabelSystem:
+    """A model that labels words, and what finds the words; holds nothing of any one page."""
 
-    image: Image.Image
-    source: Source
-    number: int = 1
-    words: WordPage | str | Path | None = None
-    calibrated: bool = True
+    config: PageModelConfig
+    engine: LabelEngine
+    tokenizer: LabelTokenizer
+    find_words: WordReader | None = None  # None: OCR
+    lexicon: Lexicon | None = None  # parts words that OCR ran together
 
-
-class PageWork:
-    """A labelling model and all it needs to read pages."""
-
-    def __init__(
-        self,
-        config: PageModelConfig,
-        engine: LabelEngine,
-        tokenizer: PageTokenizer,
-        find_words: WordReader | None = None,
-        lexicon: Lexicon | None = None,
-    ) -> None:
-        if config.head != "labels":
-            raise ModelError(f"{config.name} has no labels to give; fine-tune it first (`unrender train`)")
-        self.config = config
-        self._engine = engine
-        self._tokenizer = tokenizer
-        self._find_words = find_words
-        self._lexicon = lexicon
+    def __post_init__(self) -> None:
+        if self.config.head != "labels":
+            raise ModelError(f"{self.config.name} has no labels to give; fine-tune it first (`unrender train`)")
 
     @classmethod
-    def open(cls, loaded: LoadedPages, engine: str | None = None, threads: int | None = None) -> "PageWork":
-        """Load a model folder."""
-        tokenizer = PageTokenizer(loaded.folder / "tokenizer.json", loaded.config)
+    def open(cls, loaded: LoadedPages, engine: str | None = None, threads: int | None = None) -> "LabelSystem":
+        """Open what a model folder holds."""
+        tokenizer = LabelTokenizer(loaded.folder / "tokenizer.json", loaded.config)
         path = loaded.folder / LEXICON
         lexicon = Lexicon.load(path) if path.is_file() else None
         find_words = None if threads is None else lambda image: open_reader(threads)(image)
-        return cls(loaded.config, open_page_engine(loaded, engine, threads), tokenizer, find_words, lexicon)
+        return cls(loaded.config, open_label_engine(loaded, engine, threads), tokenizer, find_words, lexicon)
 
-    def read(self, sheet: Sheet) -> tuple[Status, tuple[Block, ...]]:
+    @property
+    def task(self) -> Task:
+        return tasks.find(self.config.task)
+
+    @property
+    def dpi(self) -> int:
+        return PDF_DPI
+
+    @property
+    def beams(self) -> int:
+        return 1
+
+    def for_task(self, task: Task) -> "LabelSystem":
+        if task.name != self.config.task:
+            raise ModelError(f"{self.config.name} reads {self.config.task}, not {task.name}; give another model.")
+        return self
+
+    def check(self, options: Options) -> None:
+        self.task.prompt_text(options.question)
+
+    def read(
+        self,
+        sheets: Iterator[Sheet | None],
+        options: Options = DEFAULTS,
+        watch: Watch = UNWATCHED,
+        *,
+        batch: int = BATCH,
+    ) -> Iterator[tuple[Sheet, Page]]:
+        self.check(options)
+        while (sheet := next(sheets, None)) is not None:
+            try:
+                page = self._read(sheet, options, watch)
+            except UnrenderError as error:  # what is wrong with the words of one page is said of it alone
+                page = failed_page(sheet.number, error)
+            yield sheet, page
+
+    def _read(self, sheet: Sheet, options: Options, watch: Watch) -> Page:
         """Find the words of a page and label them; a page without words is empty."""
-        page = self.words_of(sheet)
-        if not page.words:
-            return Status("empty"), ()
-        return Status(), (self.read_words(page, sheet.image, calibrated=sheet.calibrated),)
 
-    def words_of(self, sheet: Sheet) -> WordPage:
-        """Take the words that were given, else the PDF's own, else let OCR find them."""
-        if isinstance(sheet.words, WordPage):
-            return sheet.words
+        def check() -> None:
+            if not watch.wants(sheet):
+                raise StoppedError
+
+        check()
+        words = self.words_of(sheet, options.words)
+        if not words.words:
+            return sheet.page(Status("empty"))
+        block = self.read_words(words, sheet.image, calibrated=options.calibrated, check=check)
+        return sheet.page(COMPLETE, (block,))
+
+    def words_of(self, sheet: Sheet, given: str | Path | None = None) -> WordPage:
+        """Take the words that are known or given in a file, else the PDF's own, else let OCR find them."""
         if sheet.words is not None:
-            return read_given(sheet.words, sheet.image.width, sheet.image.height, sheet.number)
+            return sheet.words
+        if given is not None:
+            return read_given(given, sheet.image.width, sheet.image.height, sheet.number)
         data = _pdf_bytes(sheet.source)
         found = None if data is None else read_pdf_words(data, sheet.number - 1, PDF_DPI)
         if found is not None:
             return found
-        page = (self._find_words or open_reader())(sheet.image)
-        return page if self._lexicon is None else part_words(page, self._lexicon)
+        page = (self.find_words or open_reader())(sheet.image)
+        return page if self.lexicon is None else part_words(page, self.lexicon)
 
-    def read_words(self, page: WordPage, image: Image.Image, *, calibrated: bool = True) -> Block:
-        """Label the words of a page and put together what they say."""
-        scores = self.score(page, image)
+    def read_words(
+        self, page: WordPage, image: Image.Image, *, calibrated: bool = True, check: Callable[[], None] = lambda: None
+    ) -> Block:
+        """Label the words of a page and put together what they say; `check` may raise to stop it."""
+        scores = self._score(page, image, check)
         if self.config.labels == LABELS:
-            lines = self.config.calibration if calibrated else ()
-            return self._receipt(page, scores, Calibration(*lines))
+            return self._receipt(page, scores, Calibration(*(self.config.calibration if calibrated else ())))
         return self._entities(page, scores)
 
-    def score(self, page: WordPage, image: Image.Image) -> Scores:
+    def _score(self, page: WordPage, image: Image.Image, check: Callable[[], None]) -> Scores:
         """Score each label for each word, (N, K)."""
         pixels = None
         if self.config.layout.visual is not None:
             turned = image.rotate(-90 * page.turns, expand=True) if page.turns else image
             pixels = prepare(turned, self.config.image)
-        return label_words(self._engine, self._tokenizer, page.texts, page.normalised(), pixels)
+        return label_words(self.engine, self.tokenizer, page.texts, page.normalised(), pixels, check)
 
     def _receipt(self, page: WordPage, scores: Scores, calibration: Calibration) -> Block:
         found = find_fields(page.words, field_probabilities(scores, self.config.labels, self.config.temperature))
@@ -118,12 +150,11 @@ class PageWork:
             scores / self.config.temperature - (scores / self.config.temperature).max(axis=1, keepdims=True)
         )
         shares = shifted / shifted.sum(axis=1, keepdims=True)
-        best = [self.config.labels[place] for place in shares.argmax(axis=1)]
+        best = [self.config.labels[index] for index in shares.argmax(axis=1)]
         parts = []
         for entity in find_entities(best):
-            places = range(entity.start, entity.stop)
             sure = float(np.exp(np.log(shares[entity.start : entity.stop].max(axis=1)).mean()))
-            parts.append(_entity(page, entity.label, page.words[entity.start : entity.stop], places, sure))
+            parts.append(_entity(page, entity.label, range(entity.start, entity.stop), sure))
         fields: list[Json] = [{"label": part.kind, **_object(part)} for part in parts]
         text = "\n".join(f"{part.kind}: {part.text}" for part in parts)
         return Block(kind="fields", text=text, fields=fields, children=tuple(parts))
@@ -131,15 +162,16 @@ class PageWork:
 
 def _field(page: WordPage, found: Found, calibration: Calibration) -> Block:
     sure = calibration.confidence(found.name, found.score)
-    words = [page.words[place] for place in found.words]
+    words = [page.words[index] for index in found.words]
     box = page.in_picture(box_of(page.words, found.words))
     tokens = tuple(Token(word.text, sure, box=page.in_picture(word.box)) for word in words)
     return Block(kind=found.name, text=found.text, box=box, tokens=tokens, confidence=sure)
 
 
-def _entity(page: WordPage, label: str, words: Sequence[Word], places: range, sure: float) -> Block:
+def _entity(page: WordPage, label: str, indices: range, sure: float) -> Block:
+    words = [page.words[index] for index in indices]
     tokens = tuple(Token(word.text, sure, box=page.in_picture(word.box)) for word in words)
-    box = page.in_picture(box_of(page.words, places))
+    box = page.in_picture(box_of(page.words, indices))
     return Block(
         kind=label.lower(), text=" ".join(word.text for word in words), box=box, tokens=tokens, confidence=sure
     )

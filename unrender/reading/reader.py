@@ -1,56 +1,29 @@
-"""Reader: from a file to a Document; the only place that joins images, engine, decoding, tokens and task."""
+"""Reader: from files to Documents. It opens pages and puts results together; a System reads them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from itertools import count
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
 from unrender import checkpoints, tasks
-from unrender.decoding.search import Constraint, Decoded, Engine, Ids
-from unrender.documents import Block, Document, Page, Status
-from unrender.engines.continuous import JoinableEngine, decode_continuously
-from unrender.engines.opening import NoDecoder, open_engine
-from unrender.errors import ConfigError, ImageError, ModelError, UnrenderError
-from unrender.images.opening import Placement, Source, is_blank, open_pages
+from unrender.documents import Document, Page
+from unrender.errors import ConfigError, ImageError, UnrenderError
+from unrender.images.opening import Source, open_pages
+from unrender.models import PRESETS
 from unrender.models.config import ModelConfig
 from unrender.models.layoutlmv2 import PageModelConfig
-from unrender.reading.grid import Grid
-from unrender.reading.labels import PDF_DPI, PageWork, Sheet
+from unrender.reading.labels import LabelSystem
 from unrender.reading.options import DEFAULTS, Input, Options
-from unrender.reading.text import Look, Sight, grammar_of
+from unrender.reading.systems import BATCH, UNWATCHED, Sheet, System, Watch, failed_page, open_sheet
+from unrender.reading.text import TextSystem
 from unrender.tasks import Task
-from unrender.tokens import BpeTokenizer, Tokenizer, open_tokenizer
-
-Listener = Callable[[int, str], None]  # (page number, its text so far)
 
 
 class Reader:
-    """A loaded model and its task; reads any number of sources.
+    """A system and the name it goes by; reads any number of sources."""
 
-    With `pages`, pages are read by labelling their words; engine and tokenizer are then of no use.
-    """
-
-    def __init__(
-        self,
-        config: ModelConfig | PageModelConfig,
-        engine: Engine,
-        tokenizer: Tokenizer,
-        task: Task,
-        name: str = "",
-        *,
-        pages: PageWork | None = None,
-    ) -> None:
-        self.config = config
-        self.pages = pages
-        self.engine = engine
-        self.tokenizer = tokenizer
-        self.task = task
-        self.name = name or config.name
+    def __init__(self, system: System, name: str = "") -> None:
+        self.system = system
+        self.name = name or system.config.name
 
     @classmethod
     def open(
@@ -66,59 +39,43 @@ class Reader:
         `threads` is how many the engine may use, by default one for each core.
         """
         wanted = tasks.find(task) if task else None
-        name = model or (wanted.name if wanted else tasks.DEFAULT)
+        name = model or _default_model(wanted or tasks.find(tasks.DEFAULT))
         labels = checkpoints.find_pages(name)
         if labels is not None:
-            return cls._open_pages(labels, wanted, engine, str(name), threads)
+            system = LabelSystem.open(labels, engine, threads)
+            return cls(system.for_task(wanted or system.task), str(name))
         loaded = checkpoints.load(name)
-        tokenizer = open_tokenizer(loaded.folder, loaded.config)
-        return cls(
-            loaded.config,
-            open_engine(loaded, engine, threads),
-            tokenizer,
-            wanted or tasks.find(loaded.config.task),
-            str(name),
-        )
+        task_read = wanted or tasks.find(loaded.config.task)
+        return cls(TextSystem.open(loaded, task_read, engine, threads), str(name))
 
-    @classmethod
-    def _open_pages(
-        cls,
-        loaded: checkpoints.LoadedPages,
-        wanted: Task | None,
-        engine: str | None,
-        name: str,
-        threads: int | None,
-    ) -> "Reader":
-        task = wanted or tasks.find(loaded.config.task)
-        if task.name != loaded.config.task:
-            raise ModelError(f"{name} reads {loaded.config.task}, not {task.name}; give another --model.")
-        pages = PageWork.open(loaded, engine, threads)
-        tokenizer = BpeTokenizer(loaded.folder / "tokenizer.json")
-        return cls(loaded.config, NoDecoder(loaded.config.name), tokenizer, task, name, pages=pages)
+    @property
+    def config(self) -> ModelConfig | PageModelConfig:
+        return self.system.config
+
+    @property
+    def task(self) -> Task:
+        return self.system.task
 
     @property
     def dpi(self) -> int:
         """How finely pages of a PDF are drawn."""
-        return self.config.image.dpi if self.pages is None else PDF_DPI
+        return self.system.dpi
 
     @property
     def beams(self) -> int:
         """How wide the search is unless the caller says otherwise."""
-        return self._system.generation.beams if self.pages is None else 1
+        return self.system.beams
 
-    @property
-    def _system(self) -> ModelConfig:
-        assert isinstance(self.config, ModelConfig), "a model that labels words decodes nothing"
-        return self.config
+    def for_task(self, task: Task) -> "Reader":
+        """Return a reader on the same weights for another task."""
+        return Reader(self.system.for_task(task), self.name)
 
-    def read(
-        self, source: Source | Input, options: Options = DEFAULTS, *, listener: Listener | None = None
-    ) -> Document:
+    def read(self, source: Source | Input, options: Options = DEFAULTS, *, watch: Watch = UNWATCHED) -> Document:
         """Read one source; an ImageError if none of its pages can be read.
 
         A page that cannot be read beside others that can is in the Document, with status `failed`.
         """
-        [document] = self._read_all([source], batch=1, options=options, listener=listener)
+        [document] = self.read_many([source], batch=1, options=options, watch=watch)
         if all(page.status.kind == "failed" for page in document.pages):
             raise ImageError(document.status.reason)
         return document
@@ -127,9 +84,10 @@ class Reader:
         self,
         sources: Iterable[Source | Input],
         *,
-        batch: int = 8,
+        batch: int = BATCH,
         options: Options = DEFAULTS,
         in_order: bool = True,
+        watch: Watch = UNWATCHED,
     ) -> Iterator[Document]:
         """Yield one Document for each source; a source that cannot be read gives status `failed`.
 
@@ -138,31 +96,24 @@ class Reader:
         """
         if batch < 1:
             raise ConfigError(f"batch must be at least 1, got {batch}")
-        if batch > 1 and self.pages is None and isinstance(self.engine, JoinableEngine):
-            return self._read_continuously(self.engine, sources, batch, options, in_order)
-        return self._read_all(sources, batch=batch, options=options, listener=None)
+        return self._read_many(sources, batch, options, in_order, watch)
 
-    def _read_continuously(
-        self, engine: JoinableEngine, sources: Iterable[Source | Input], batch: int, options: Options, in_order: bool
+    def _read_many(
+        self, sources: Iterable[Source | Input], batch: int, options: Options, in_order: bool, watch: Watch
     ) -> Iterator[Document]:
-        sight = self._sight(options)
         waiting: list[_Pending] = []
-        reading: dict[int, tuple[_Job, Grid, Placement]] = {}
-        numbers = count()
+        places: dict[Sheet, tuple[_Pending, int]] = {}
 
-        def images() -> Iterator[NDArray[np.float32]]:
+        def sheets() -> Iterator[Sheet]:
             for source in sources:
-                waiting.append(_Pending(_as_input(source)))
-                for job in self._jobs(waiting[-1]):
-                    pixels, placement = sight.view(job.image)
-                    reading[next(numbers)] = job, sight.grid(pixels), placement
-                    yield pixels
+                waiting.append(_Pending(source if isinstance(source, Input) else Input(source)))
+                for sheet, slot in waiting[-1].open(self.dpi):
+                    places[sheet] = waiting[-1], slot
+                    yield sheet
 
-        for number, decoded in decode_continuously(
-            engine, images(), sight.prompt, images_at_once=batch, new_path=sight.new_path()
-        ):
-            job, grid, placement = reading.pop(number)
-            self._settle(job, sight, Look(decoded, grid, placement))
+        for sheet, page in self.system.read(sheets(), options, watch, batch=batch):
+            pending, slot = places.pop(sheet)
+            pending.pages[slot] = page
             yield from self._completed(waiting, in_order)
         yield from self._completed(waiting, in_order)
 
@@ -171,96 +122,13 @@ class Reader:
         while done := [pending for pending in (waiting[:1] if in_order else waiting) if pending.done]:
             for pending in done:
                 waiting.remove(pending)
-                yield self._document(pending)
-
-    def _read_all(
-        self, sources: Iterable[Source | Input], *, batch: int, options: Options, listener: Listener | None
-    ) -> Iterator[Document]:
-        work = self._worker(options, listener)
-        waiting: list[_Pending] = []
-        queue: list[_Job] = []
-        for source in sources:
-            pending = _Pending(_as_input(source))
-            waiting.append(pending)
-            for job in self._jobs(pending):
-                queue.append(job)
-                if len(queue) == batch:
-                    work(queue)
-                    queue = []
-            while waiting and waiting[0].done:
-                yield self._document(waiting.pop(0))
-        if queue:
-            work(queue)
-        for pending in waiting:
-            yield self._document(pending)
-
-    def _jobs(self, pending: "_Pending") -> Iterator["_Job"]:
-        """Open the pages of a source: what shows something becomes a job, the rest is settled at once."""
-        try:
-            pages = open_pages(pending.input.source, self.dpi, pending.input.name)
-            numbers = _page_numbers(pending.input, len(pages), pages.name)
-        except UnrenderError as error:
-            pending.pages.append(_failed(1, error))
-            return
-        pending.name = pages.name
-        pending.pages.extend(None for _ in numbers)
-        for slot, number in enumerate(numbers):
-            try:
-                image = pages[number - 1]
-            except UnrenderError as error:
-                pending.pages[slot] = _failed(number, error)
-                continue
-            if is_blank(image):
-                pending.pages[slot] = _page(number, image, Status("empty"))
-            else:
-                yield _Job(pending, slot, number, image)
-
-    def _worker(self, options: Options, listener: Listener | None) -> "Callable[[Sequence[_Job]], None]":
-        """Return who reads a batch of images and puts the pages where they belong."""
-        if self.pages is not None:
-            return partial(_label, self.pages, options)
-        sight = self._sight(options)
-
-        def work(queue: Sequence[_Job]) -> None:
-            views = [sight.view(job.image) for job in queue]
-            looks = sight.look(views, _page_listener(queue, self.tokenizer, listener))
-            for job, look in zip(queue, looks, strict=True):
-                self._settle(job, sight, look)
-
-        return work
-
-    def _settle(self, job: "_Job", sight: Sight, first: Look) -> None:
-        """Put a page that was read where it belongs, after other looks at it if the first one left doubts."""
-        look = sight.reconsider(job.image, first)
-        blocks = sight.blocks(look, self.task)
-        job.pending.pages[job.slot] = _page(job.number, job.image, _status(look.decoded), blocks)
-
-    def _sight(self, options: Options) -> Sight:
-        return Sight(self._system, self.engine, self.tokenizer, self._grammar, self._prompt(options), options)
-
-    @cached_property
-    def _grammar(self) -> Constraint | None:
-        return grammar_of(self._system, self.tokenizer)
-
-    def _prompt(self, options: Options) -> Ids:
-        """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
-        if options.words is not None:
-            raise ConfigError(f"{self.name} looks at the picture alone; words are for models that label them.")
-        text = self.task.prompt_text(options.question)
-        if text and all(self.tokenizer.find(tag) is not None for tag in self.task.tags):
-            return np.array(self.tokenizer.encode(text), dtype=np.int64)
-        if self.task.name != self.config.task:
-            raise ModelError(f"{self.name} reads {self.config.task}, not {self.task.name}; give another --model.")
-        return np.array(self._system.generation.start, dtype=np.int64)
-
-    def _document(self, pending: "_Pending") -> Document:
-        pages = tuple(page for page in pending.pages if page is not None)
-        return Document(pages=pages, source=pending.name, model=self.name, task=self.task.name)
+                pages = tuple(page for page in pending.pages if page is not None)
+                yield Document(pages=pages, source=pending.name, model=self.name, task=self.task.name)
 
 
 @dataclass(eq=False)
 class _Pending:
-    """A source on its way: its pages, None while they wait for a batch."""
+    """A source on its way: its pages, None while they are being read."""
 
     input: Input
     name: str = ""
@@ -274,33 +142,22 @@ class _Pending:
     def done(self) -> bool:
         return all(page is not None for page in self.pages)
 
-
-@dataclass(frozen=True)
-class _Job:
-    """One image to read, and where its page goes."""
-
-    pending: _Pending
-    slot: int
-    number: int
-    image: Image.Image
-
-
-def _label(pages: PageWork, options: Options, queue: Sequence[_Job]) -> None:
-    """Read pages by their words; what is wrong with those of one page is said of it alone."""
-    for job in queue:
+    def open(self, dpi: int) -> Iterator[tuple[Sheet, int]]:
+        """Open the pages one by one: give what there is to read, and where its page goes; settle the rest at once."""
         try:
-            words = job.pending.input.words or options.words
-            sheet = Sheet(job.image, job.pending.input.source, job.number, words, options.calibrated)
-            status, blocks = pages.read(sheet)
+            pages = open_pages(self.input.source, dpi, self.input.name)
+            numbers = _page_numbers(self.input, len(pages), pages.name)
         except UnrenderError as error:
-            page = _failed(job.number, error)
-        else:
-            page = _page(job.number, job.image, status, blocks)
-        job.pending.pages[job.slot] = page
-
-
-def _as_input(source: Source | Input) -> Input:
-    return source if isinstance(source, Input) else Input(source)
+            self.pages.append(failed_page(1, error))
+            return
+        self.name = pages.name
+        self.pages.extend(None for _ in numbers)
+        for slot, number in enumerate(numbers):
+            opened = open_sheet(pages, number, self.input.source, self.input.words)
+            if isinstance(opened, Sheet):
+                yield opened, slot
+            else:
+                self.pages[slot] = opened
 
 
 def _page_numbers(wanted: Input, count: int, name: str) -> tuple[int, ...]:
@@ -310,29 +167,10 @@ def _page_numbers(wanted: Input, count: int, name: str) -> tuple[int, ...]:
     return wanted.pages or tuple(range(1, count + 1))
 
 
-def _page(number: int, image: Image.Image, status: Status, blocks: tuple[Block, ...] = ()) -> Page:
-    return Page(number=number, width=image.width, height=image.height, blocks=blocks, status=status)
-
-
-def _failed(number: int, error: UnrenderError) -> Page:
-    return Page(number=number, width=0, height=0, status=Status("failed", reason=str(error)))
-
-
-def _status(decoded: Decoded) -> Status:
-    if decoded.complete and not decoded.tokens:
-        return Status("empty")
-    return Status(decoded.status, decoded.cut)
-
-
-def _page_listener(
-    queue: Sequence[_Job], tokenizer: Tokenizer, listener: Listener | None
-) -> Callable[[int, int], None] | None:
-    if listener is None:
-        return None
-    taken: list[list[int]] = [[] for _ in queue]
-
-    def hear(row: int, token: int) -> None:
-        taken[row].append(token)
-        listener(queue[row].number, tokenizer.decode(taken[row]))
-
-    return hear
+def _default_model(task: Task) -> str:
+    """Return the model that reads for a task when none is named."""
+    if task.default_model:
+        return task.default_model
+    known = [name for name, config in PRESETS.items() if config.task == task.name]
+    such = f", such as {known[0]}" if known else ""
+    raise ConfigError(f"unrender has no model of its own for the task {task.name}; give one with --model{such}.")

@@ -1,117 +1,122 @@
-"""Sight: from pictures to what stands in them, with one model, prompt and set of options."""
+"""Reading by writing text: pictures go through an encoder, a decoder writes what stands in them."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
-from unrender.decoding.calibration import AS_IT_IS, confidence_of
+from unrender.checkpoints import Loaded
+from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of
+from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath, Path
 from unrender.decoding.repetition import Guard
-from unrender.decoding.search import (
-    ALTERNATIVES,
-    BeamRow,
-    Constraint,
-    Decoded,
-    Engine,
-    GreedyRow,
-    Ids,
-    Rules,
-    beam,
-    greedy,
-)
-from unrender.documents import Alternative, Block, Reading, Token
-from unrender.images.opening import Placement, place, stack
+from unrender.decoding.rules import ALTERNATIVES, Constraint, Ids, Rules
+from unrender.decoding.search import Engine
+from unrender.documents import Alternative, Block, Page, Reading, Status, Token
+from unrender.engines.opening import open_engine
+from unrender.errors import ConfigError, ModelError
 from unrender.latex.arrays import fit_columns
 from unrender.latex.grammar import Grammar
 from unrender.models.config import ModelConfig
-from unrender.reading.consensus import rank_readings
-from unrender.reading.grid import Grid, grid_of
-from unrender.reading.options import Options
+from unrender.reading.looks import Look, Looking, Sight
+from unrender.reading.options import DEFAULTS, Options
+from unrender.reading.systems import BATCH, UNWATCHED, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import Task
-from unrender.tokens import LatexTokenizer, Tokenizer
-
-View = tuple[NDArray[np.float32], Placement]  # a picture as the encoder wants it, and where its pixels came from
+from unrender.tokens import LatexTokenizer, Tokenizer, open_tokenizer
 
 
 @dataclass(frozen=True)
-class Look:
-    """What was read in one view of a picture, and what ties the view's cells to the picture."""
-
-    decoded: Decoded
-    grid: Grid
-    placement: Placement
-
-
-@dataclass(frozen=True)
-class Sight:
-    """One way to look at pictures; holds nothing of any one of them."""
+class TextSystem:
+    """A model that writes text, and the task it reads for; holds nothing of any one picture."""
 
     config: ModelConfig
     engine: Engine
     tokenizer: Tokenizer
-    constraint: Constraint | None
-    prompt: Ids  # (P,)
-    options: Options
+    task: Task
 
-    def view(self, image: Image.Image, zoom: float = 1.0) -> View:
-        """Prepare a picture, at another size than usual if asked to."""
-        return place(image, replace(self.config.image, zoom=zoom * self.config.image.zoom))
+    @classmethod
+    def open(cls, loaded: Loaded, task: Task, engine: str | None = None, threads: int | None = None) -> "TextSystem":
+        """Open what a model folder holds."""
+        tokenizer = open_tokenizer(loaded.folder, loaded.config)
+        return cls(loaded.config, open_engine(loaded, engine, threads), tokenizer, task)
 
-    def look(self, views: Sequence[View], listener: Callable[[int, int], None] | None = None) -> list[Look]:
-        """Read prepared pictures together."""
-        pixels, sizes = stack([values for values, _ in views], self.config.image)
-        grid = self.grid(pixels)
-        return [
-            Look(decoded, grid, placement)
-            for decoded, (_, placement) in zip(self._decode(pixels, sizes, listener), views, strict=True)
-        ]
+    @property
+    def dpi(self) -> int:
+        return self.config.image.dpi
 
-    def grid(self, pixels: NDArray[np.float32]) -> Grid:
-        """Return the cells that the decoder looks at in (..., H, W) pixels."""
-        return grid_of(self.config.encoder, *pixels.shape[-2:])
+    @property
+    def beams(self) -> int:
+        return self.config.generation.beams
 
-    def reconsider(self, image: Image.Image, first: Look) -> Look:
-        """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
+    def for_task(self, task: Task) -> "TextSystem":
+        return replace(self, task=task)
+
+    def check(self, options: Options) -> None:
+        self._prompt(options)
+
+    def read(
+        self,
+        sheets: Iterator[Sheet | None],
+        options: Options = DEFAULTS,
+        watch: Watch = UNWATCHED,
+        *,
+        batch: int = BATCH,
+    ) -> Iterator[tuple[Sheet, Page]]:
+        prompt = self._prompt(options)
+        sight = Sight(self.config, self.engine, prompt, self._new_path(options, len(prompt)), self.tokenizer.decode)
+        for sheet, look in Looking(sight, sheets, watch, batch).looks():
+            if look is None:
+                yield sheet, failed_page(sheet.number, StoppedError())
+            else:
+                yield sheet, sheet.page(_status(look.decoded), self._blocks(look, options))
+
+    def _prompt(self, options: Options) -> Ids:
+        """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
+        name = self.config.name
+        if options.words is not None:
+            raise ConfigError(f"{name} looks at the picture alone; words are for models that label them.")
+        text = self.task.prompt_text(options.question)
+        if text and all(self.tokenizer.find(tag) is not None for tag in self.task.tags):
+            return np.array(self.tokenizer.encode(text), dtype=np.int64)
+        if self.task.name != self.config.task:
+            raise ModelError(f"{name} reads {self.config.task}, not {self.task.name}; give another --model.")
+        return np.array(self.config.generation.start, dtype=np.int64)
+
+    def _new_path(self, options: Options, prompt_length: int) -> Callable[[], Path]:
+        """Say how each text is searched for."""
         settings = self.config.generation
-        if not settings.second_looks or first.decoded.sureness >= settings.sure:
-            return first
-        looks, zoom = [first], 1.0
-        if first.decoded.sureness < settings.lost:
-            looks += self.look([self.view(image, far) for far in settings.far_looks])
-            surest = max(range(len(looks)), key=lambda number: looks[number].decoded.sureness)
-            zoom = (1.0, *settings.far_looks)[surest]
-        looks += self.look([self.view(image, zoom * near) for near in settings.second_looks])
-        found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
-        best, *rest = rank_readings([look.decoded for look in found])
-        others = tuple(found[place].decoded for place in rest)
-        return replace(found[best], decoded=replace(found[best].decoded, runners_up=others))
-
-    def new_path(self) -> Callable[[], GreedyRow | BeamRow]:
-        """Say how each of many pictures is decoded: as `look` would."""
-        settings = self.config.generation
-        beams, max_tokens = self._limits()
-        rules = Rules(settings.end, max_tokens, settings.forbidden, self.constraint, ALTERNATIVES)
+        room = self.config.decoder.max_positions - prompt_length
+        max_tokens = max(1, min(options.max_tokens or settings.max_tokens, room))
+        rules = Rules(settings.end, max_tokens, settings.forbidden, self._grammar, ALTERNATIVES)
+        beams = max(options.beams or settings.beams, options.n_best)
         if beams > 1:
-            return lambda: BeamRow(rules, beams, settings.length_penalty, settings.early_stopping)
+            return lambda: BeamPaths(rules, beams, settings.length_penalty, settings.early_stopping)
         guard = Guard() if settings.repetition_guard else None
-        return lambda: GreedyRow(rules, guard)
+        return lambda: GreedyPath(rules, guard)
 
-    def blocks(self, look: Look, task: Task) -> tuple[Block, ...]:
-        """Return what a task makes of a look; where that is one block, it has its tokens with it."""
+    @cached_property
+    def _grammar(self) -> Constraint | None:
+        """What keeps the model to its grammar, where it has one."""
+        settings = self.config.generation
+        if settings.well_formed and isinstance(self.tokenizer, LatexTokenizer):
+            return Grammar(self.tokenizer.tokens, settings.end, settings.max_tokens)
+        return None
+
+    def _blocks(self, look: Look, options: Options) -> tuple[Block, ...]:
+        """Return what the task makes of a look; where that is one block, it has its tokens with it."""
         look = replace(look, decoded=self._tidied(look.decoded))
-        decoded, wanted = look.decoded, self.options.n_best
-        blocks = task.parse(self.tokenizer.decode(decoded.tokens))
+        decoded, wanted = look.decoded, options.n_best
+        line = self.config.calibration if options.calibrated else AS_IT_IS
+        blocks = self.task.parse(self.tokenizer.decode(decoded.tokens))
         if len(blocks) != 1:
             return blocks
         best = (decoded, *decoded.runners_up)[:wanted] if wanted > 1 else ()
         whole = replace(
             blocks[0],
             tokens=tuple(self._tokens(look)),
-            confidence=self._confidence(decoded),
-            readings=tuple(Reading(self.tokenizer.decode(one.tokens), self._confidence(one)) for one in best),
+            confidence=_confidence(decoded, line),
+            readings=tuple(Reading(self.tokenizer.decode(one.tokens), _confidence(one, line)) for one in best),
         )
         return (whole,)
 
@@ -120,60 +125,18 @@ class Sight:
         if not isinstance(self.tokenizer, LatexTokenizer):
             return decoded
         kept = fit_columns([self.tokenizer.piece(token).strip() for token in decoded.tokens])
-        tokens = tuple(decoded.tokens[place] for place in kept)
+        tokens = tuple(decoded.tokens[index] for index in kept)
         others = {tokens: decoded}
         for other in map(self._tidied, decoded.runners_up):
             others.setdefault(other.tokens, other)
         return replace(
             decoded,
             tokens=tokens,
-            log_probabilities=tuple(decoded.log_probabilities[place] for place in kept),
-            alternatives=tuple(decoded.alternatives[place] for place in kept) if decoded.alternatives else (),
-            attention=tuple(decoded.attention[place] for place in kept) if decoded.attention else (),
+            log_probabilities=tuple(decoded.log_probabilities[index] for index in kept),
+            alternatives=tuple(decoded.alternatives[index] for index in kept) if decoded.alternatives else (),
+            attention=tuple(decoded.attention[index] for index in kept) if decoded.attention else (),
             runners_up=tuple(others.values())[1:],
         )
-
-    def _decode(
-        self, pixels: NDArray[np.float32], sizes: Ids | None, listener: Callable[[int, int], None] | None
-    ) -> list[Decoded]:
-        settings = self.config.generation
-        beams, max_tokens = self._limits()
-        prompts = np.tile(self.prompt, (len(pixels), 1))
-        run = self.engine.start(pixels, sizes)
-        if beams > 1:
-            return beam(
-                run,
-                prompts,
-                beams=beams,
-                end=settings.end,
-                max_tokens=max_tokens,
-                length_penalty=settings.length_penalty,
-                early_stopping=settings.early_stopping,
-                forbidden=settings.forbidden,
-                constraint=self.constraint,
-            )
-        return greedy(
-            run,
-            prompts,
-            end=settings.end,
-            max_tokens=max_tokens,
-            forbidden=settings.forbidden,
-            constraint=self.constraint,
-            guard=Guard() if settings.repetition_guard else None,
-            listener=listener,
-        )
-
-    def _limits(self) -> tuple[int, int]:
-        """Return how wide and how far to search."""
-        settings = self.config.generation
-        room = self.config.decoder.max_positions - len(self.prompt)
-        max_tokens = max(1, min(self.options.max_tokens or settings.max_tokens, room))
-        return max(self.options.beams or settings.beams, self.options.n_best), max_tokens
-
-    def _confidence(self, decoded: Decoded) -> float:
-        """Return how likely the whole text is right: its probability, its end included, calibrated."""
-        line = self.config.calibration if self.options.calibrated else AS_IT_IS
-        return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, line)
 
     def _tokens(self, look: Look) -> Iterator[Token]:
         decoded = look.decoded
@@ -187,8 +150,12 @@ class Sight:
             )
 
 
-def grammar_of(config: ModelConfig, tokenizer: Tokenizer) -> Constraint | None:
-    """Return what keeps a model to its grammar, where it has one."""
-    if config.generation.well_formed and isinstance(tokenizer, LatexTokenizer):
-        return Grammar(tokenizer.tokens, config.generation.end, config.generation.max_tokens)
-    return None
+def _confidence(decoded: Decoded, line: Line) -> float:
+    """Return how likely the whole text is right: its probability, its end included, calibrated."""
+    return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, line)
+
+
+def _status(decoded: Decoded) -> Status:
+    if decoded.complete and not decoded.tokens:
+        return Status("empty")
+    return Status(decoded.status, decoded.cut)

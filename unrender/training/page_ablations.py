@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from unrender.engines.labelling import PageTokenizer, label_words
-from unrender.engines.page_engine import TorchPageEngine
+from unrender.engines.label_engine import TorchLabelEngine
+from unrender.engines.labelling import LabelTokenizer, label_words
 from unrender.layers.spatial import PageModel
 from unrender.metrics import entity_f1
 from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, LayoutConfig, PageModelConfig, with_labels
@@ -130,7 +130,7 @@ def _learn_fold(
     folder = folder / str(fold)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tokenizer.json").write_text(start.tokenizer, encoding="utf-8")
-    tokenizer = PageTokenizer(folder / "tokenizer.json", config)
+    tokenizer = LabelTokenizer(folder / "tokenizer.json", config)
     module = start_module(config, start)
     train = [page for place, page in enumerate(pages) if place % FOLDS != fold]
     batches = LabelBatches(
@@ -159,9 +159,9 @@ def _learn_fold(
     return {page.name: _predict(module, config, tokenizer, page) for page in held}
 
 
-def _predict(module: PageModel, config: PageModelConfig, tokenizer: PageTokenizer, page: LabelledPage) -> list[str]:
+def _predict(module: PageModel, config: PageModelConfig, tokenizer: LabelTokenizer, page: LabelledPage) -> list[str]:
     pixels = None if config.layout.visual is None else open_pixels(page.image, config.image)
-    scores = label_words(TorchPageEngine(module), tokenizer, page.words, page.boxes, pixels)
+    scores = label_words(TorchLabelEngine(module), tokenizer, page.words, page.boxes, pixels)
     return [FORM_LABELS[int(label)] for label in np.argmax(scores, axis=1)]
 
 

@@ -12,23 +12,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from unrender import tasks
 from unrender.checkpoints import Weights
 from unrender.checkpoints.files import WeightFiles
 from unrender.checkpoints.pages import from_bert, load_pages, save_pages, wordpiece
-from unrender.engines.labelling import PageTokenizer
-from unrender.engines.opening import NoDecoder
-from unrender.engines.page_engine import TorchPageEngine
+from unrender.engines.label_engine import TorchLabelEngine
+from unrender.engines.labelling import LabelTokenizer
 from unrender.errors import MissingExtraError
 from unrender.evaluation.datasets import Dataset
 from unrender.evaluation.datasets.sroie import open_sroie
 from unrender.evaluation.evaluate import Evaluation, evaluate
 from unrender.layers.spatial import PageInputs, PageModel
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, PageModelConfig, with_labels
-from unrender.reading.labels import LEXICON, PageWork
+from unrender.reading.labels import LEXICON, LabelSystem
 from unrender.reading.reader import Reader
 from unrender.reading.receipts import FIELDS, LABELS
-from unrender.tokens import BpeTokenizer
 from unrender.training.page_curves import draw_losses
 from unrender.training.page_loop import PageRecipe, PageTrainer
 from unrender.training.receipt.data import IGNORED, LabelBatch, LabelBatches, LabelledPage, PageNoise
@@ -178,9 +175,8 @@ def tune_receipts(run: TuneRun, data: Path, folder: Path, start: Start, *, resum
     held = open_sroie(data, held_out=True)
     receipt_lexicon().save(folder / LEXICON)
     others = recognised_pages(held, data.parent / "recognised", _reader) if run.recognised else {}
-    work = PageWork(config, TorchPageEngine(module), tokenizer)
-    words = BpeTokenizer(folder / _TOKENIZER)
-    reader = Reader(config, NoDecoder(config.name), words, tasks.find(config.task), pages=work)
+    work = LabelSystem(config, TorchLabelEngine(module), tokenizer)
+    reader = Reader(work)
 
     def validate() -> Mapping[str, float]:
         module.eval()
@@ -221,13 +217,13 @@ def start_module(config: PageModelConfig, start: Start, seed: int = 0) -> PageMo
 
 def _begin(
     config: PageModelConfig, start: Start, folder: Path
-) -> tuple[PageModel, PageTokenizer, Callable[[str], bool]]:
+) -> tuple[PageModel, LabelTokenizer, Callable[[str], bool]]:
     """Return the model, its tokenizer, and which parameters begin from nothing."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _TOKENIZER).write_text(start.tokenizer, encoding="utf-8")
     return (
         start_module(config, start),
-        PageTokenizer(folder / _TOKENIZER, config),
+        LabelTokenizer(folder / _TOKENIZER, config),
         lambda name: name not in start.weights,
     )
 

@@ -11,6 +11,7 @@ from unrender.layers.seq2seq import VisionText
 from unrender.models.config import ModelConfig
 from unrender.reading.options import Options
 from unrender.reading.reader import Reader
+from unrender.reading.text import TextSystem
 from unrender.tokens import Tokenizer
 from unrender.training.data import Cache
 from unrender.training.loop import Validate
@@ -42,7 +43,7 @@ def reading_validator(
     beams: int = 1,
 ) -> Validate:
     """Return a function that reads every set and gives the word error rate of each, and their mean as the score."""
-    reader = Reader(config, TorchEngine(config, module), tokenizer, tasks.find(config.task))
+    reader = Reader(TextSystem(config, TorchEngine(config, module), tokenizer, tasks.find(config.task)))
     options = Options(beams=beams)
 
     def validate() -> dict[str, float]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.decoding.search import Engine, Ids, beam, greedy
+from unrender.decoding.rules import Ids
+from unrender.decoding.search import Engine, beam, greedy
 from unrender.models.config import CnnConfig, ModelConfig
 
 _IMAGES = 2

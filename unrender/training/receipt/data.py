@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from unrender.engines.labelling import Ids, PageTokenizer, Pixels, Window, stack_windows
+from unrender.engines.labelling import Ids, LabelTokenizer, Pixels, Window, stack_windows
 from unrender.images.pixels import prepare
 from unrender.models.config import ImagePrep
 
@@ -62,7 +62,7 @@ class LabelBatches:
     def __init__(
         self,
         pages: Sequence[LabelledPage],
-        tokenizer: PageTokenizer,
+        tokenizer: LabelTokenizer,
         prep: ImagePrep,
         *,
         seed: int,

@@ -17,7 +17,7 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, gelu, linear
 
-from unrender.engines.labelling import Ids, PageTokenizer, Pixels, stack_windows
+from unrender.engines.labelling import Ids, LabelTokenizer, Pixels, stack_windows
 from unrender.errors import DataError
 from unrender.images.pixels import prepare
 from unrender.layers.spatial import PageInputs, PageModel
@@ -88,7 +88,7 @@ class Example:
         self.masked, self.covered = (np.zeros(len(self.pieces), dtype=bool) for _ in range(2))
         self.targets = [[IGNORED] * len(piece) for piece in self.pieces]
 
-    def mask_tokens(self, tasks: Tasks, tokenizer: PageTokenizer, rng: np.random.Generator) -> None:
+    def mask_tokens(self, tasks: Tasks, tokenizer: LabelTokenizer, rng: np.random.Generator) -> None:
         """MVLM: hide words, keep their boxes, and hide them in the picture too."""
         self.masked = rng.random(len(self.pieces)) < tasks.masked
         for place in np.flatnonzero(self.masked):
@@ -191,7 +191,7 @@ class PretrainBatches:
     def __init__(
         self,
         pages: Sequence[PlainPage],
-        tokenizer: PageTokenizer,
+        tokenizer: LabelTokenizer,
         prep: ImagePrep,
         tasks: Tasks,
         *,

@@ -1,0 +1,164 @@
+"""Looks at pictures: each page is looked at once, and again at other sizes where that left doubts; all in one batch."""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from unrender.decoding.paths import Decoded, Path
+from unrender.decoding.rules import Ids
+from unrender.decoding.search import DecoderRun, Engine, JoinableEngine, JoinableRun, Pixels, Text, search
+from unrender.images.opening import Placement, place, stack
+from unrender.models.config import Generation, ModelConfig
+from unrender.reading.consensus import rank_readings
+from unrender.reading.grid import Grid, grid_of
+from unrender.reading.systems import Sheet, Watch
+
+Considering = Generator[tuple[float, ...], "list[Look]", "Look"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was read in one view of a picture, and what ties the view's cells to the picture."""
+
+    decoded: Decoded
+    grid: Grid
+    placement: Placement
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One way to look at pictures: a model, how it is prompted and how its texts are searched for."""
+
+    config: ModelConfig
+    engine: Engine
+    prompt: Ids  # (P,)
+    new_path: Callable[[], Path]
+    decode: Callable[[Sequence[int]], str]
+
+
+def consider(settings: Generation) -> Considering:
+    """Ask for looks at one or more sizes, be sent them, and so on; return the look to believe.
+
+    That is the first one or, if it left doubts, what it and looks at other sizes together make likeliest.
+    """
+    [first] = yield (1.0,)
+    if not settings.second_looks or first.decoded.sureness >= settings.sure:
+        return first
+    looks, zoom = [first], 1.0
+    if settings.far_looks and first.decoded.sureness < settings.lost:
+        looks += yield settings.far_looks
+        surest = max(range(len(looks)), key=lambda number: looks[number].decoded.sureness)
+        zoom = (1.0, *settings.far_looks)[surest]
+    looks += yield tuple(zoom * near for near in settings.second_looks)
+    found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
+    best, *rest = rank_readings([look.decoded for look in found])
+    others = tuple(found[index].decoded for index in rest)
+    return replace(found[best], decoded=replace(found[best].decoded, runners_up=others))
+
+
+@dataclass(eq=False)
+class _Page:
+    """A sheet that is being looked at."""
+
+    sheet: Sheet
+    considering: Considering
+    looks: list[Look | None] = field(default_factory=list)  # those it asked for last; None: not there, or given up
+    awaited: int = 0  # how many of them are not over yet
+
+
+@dataclass(frozen=True)
+class _View:
+    """A look that a page asks for."""
+
+    page: _Page
+    index: int  # among those it asks for together
+    zoom: float
+    listener: Callable[[str], None] | None
+
+
+class Looking:
+    """Looks at sheets together: singly as they come where a run can be joined, otherwise batch after batch."""
+
+    def __init__(self, sight: Sight, sheets: Iterator[Sheet | None], watch: Watch, batch: int) -> None:
+        self._sight, self._sheets, self._watch, self._batch = sight, sheets, watch, batch
+        self._joinable = sight.engine.begin() if isinstance(sight.engine, JoinableEngine) else None
+        self._started: DecoderRun | None = None
+        self._asked: list[_View] = []  # not in the run yet
+        self._entered: dict[Text, tuple[_View, Placement, Grid]] = {}
+        self._pages = 0  # being looked at
+
+    def looks(self) -> Iterator[tuple[Sheet, Look | None]]:
+        """Yield each sheet with the look to believe, as soon as that is known; None if nobody wants it any more."""
+        for text in search(self):
+            view, placement, grid = self._entered.pop(text)
+            page = view.page
+            page.looks[view.index] = None if text.stopped else Look(text.path.result(), grid, placement)
+            page.awaited -= 1
+            if page.awaited:
+                continue
+            found = self._consider(page)
+            if not page.awaited:
+                self._pages -= 1
+                yield page.sheet, found
+
+    @property
+    def run(self) -> DecoderRun:
+        run = self._joinable or self._started
+        assert run is not None, "a text enters before its run is asked for"
+        return run
+
+    def enter(self, active: int) -> list[Text]:
+        """Bring in the looks that were asked for, and new sheets while there is room."""
+        if active and self._joinable is None:
+            return []
+        while self._pages < self._batch and (sheet := next(self._sheets, None)) is not None:
+            page = _Page(sheet, consider(self._sight.config.generation))
+            self._pages += 1
+            self._ask(page, next(page.considering), self._watch.listener(sheet))
+        views, self._asked = self._asked, []
+        if self._joinable is not None:
+            return [self._join(self._joinable, view) for view in views]
+        return self._start(views) if views else []
+
+    def _consider(self, page: _Page) -> Look | None:
+        """Let a page think about the looks it has: it asks for more or knows which one to believe."""
+        looks = [look for look in page.looks if look is not None]
+        if len(looks) < len(page.looks):
+            return None
+        try:
+            self._ask(page, page.considering.send(looks))
+        except StopIteration as known:
+            found: Look = known.value
+            return found
+        return None
+
+    def _ask(self, page: _Page, zooms: tuple[float, ...], listener: Callable[[str], None] | None = None) -> None:
+        page.looks, page.awaited = [None] * len(zooms), len(zooms)
+        self._asked += [_View(page, index, zoom, listener) for index, zoom in enumerate(zooms)]
+
+    def _join(self, run: JoinableRun, view: _View) -> Text:
+        pixels, placement = self._prepare(view)
+        return self._enter(view, placement, pixels, run.join(pixels))
+
+    def _start(self, views: Sequence[_View]) -> list[Text]:
+        prepared = [self._prepare(view) for view in views]
+        pixels, sizes = stack([values for values, _ in prepared], self._sight.config.image)
+        self._started = self._sight.engine.start(pixels, sizes)
+        return [
+            self._enter(view, placement, pixels, None) for view, (_, placement) in zip(views, prepared, strict=True)
+        ]
+
+    def _prepare(self, view: _View) -> tuple[Pixels, Placement]:
+        prep = self._sight.config.image
+        return place(view.page.sheet.image, replace(prep, zoom=view.zoom * prep.zoom))
+
+    def _enter(self, view: _View, placement: Placement, pixels: Pixels, memory: int | None) -> Text:
+        sheet, listener, decode = view.page.sheet, view.listener, self._sight.decode
+        text = Text(
+            path=self._sight.new_path(),
+            feed=[self._sight.prompt.tolist()],
+            memory=memory,
+            wanted=lambda: self._watch.wants(sheet),
+            hear=None if listener is None else lambda tokens: listener(decode(tokens)),
+        )
+        self._entered[text] = view, placement, grid_of(self._sight.config.encoder, *pixels.shape[-2:])
+        return text

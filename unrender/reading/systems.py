@@ -1,0 +1,114 @@
+"""What every system that reads pages agrees on: sheets go in, pages come out, and somebody may watch.
+
+A system is a loaded model and all it needs to read: one writes text (`text`), one labels words (`labels`).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from PIL import Image
+
+from unrender.documents import Block, Page, Status
+from unrender.errors import UnrenderError
+from unrender.images.opening import Pages, Source, is_blank
+from unrender.models.config import ModelConfig
+from unrender.models.layoutlmv2 import PageModelConfig
+from unrender.reading.options import DEFAULTS, Options
+from unrender.tasks import Task
+from unrender.words import WordPage
+
+BATCH = 8  # pages read together unless the caller says otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """One page to read: its picture, the source it is from, its number there, and its words where they are known."""
+
+    image: Image.Image
+    source: Source
+    number: int = 1
+    words: WordPage | None = None
+
+    def page(self, status: Status, blocks: tuple[Block, ...] = ()) -> Page:
+        """Return the page that this sheet was read as."""
+        return Page(number=self.number, width=self.image.width, height=self.image.height, blocks=blocks, status=status)
+
+
+class Watch:
+    """Follows a reading; this one wants every page and listens to none."""
+
+    def wants(self, sheet: Sheet) -> bool:
+        """Say whether somebody still waits for a page; one that nobody waits for is given up, with status `failed`."""
+        return True
+
+    def listener(self, sheet: Sheet) -> Callable[[str], None] | None:
+        """Return who is told the text of a page as it grows."""
+        return None
+
+
+UNWATCHED = Watch()
+
+
+class StoppedError(UnrenderError):
+    """Nobody waits for a page any more."""
+
+    def __init__(self) -> None:
+        super().__init__("The reading was stopped.")
+
+
+class System(Protocol):
+    """Whoever reads pages."""
+
+    @property
+    def config(self) -> ModelConfig | PageModelConfig: ...
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def dpi(self) -> int:
+        """How finely pages of a PDF are drawn."""
+        ...
+
+    @property
+    def beams(self) -> int:
+        """How wide the search is unless the caller says otherwise."""
+        ...
+
+    def for_task(self, task: Task) -> "System":
+        """Return a system on the same weights that reads for another task."""
+        ...
+
+    def check(self, options: Options) -> None:
+        """Complain about options that this system cannot follow."""
+        ...
+
+    def read(
+        self,
+        sheets: Iterator[Sheet | None],
+        options: Options = DEFAULTS,
+        watch: Watch = UNWATCHED,
+        *,
+        batch: int = BATCH,
+    ) -> Iterator[tuple[Sheet, Page]]:
+        """Yield each sheet with its page, as soon as it is read; up to `batch` of them are read together.
+
+        A sheet is taken when there is room for it. None, like the end, means that there is none for now; reading ends
+        when none is being read and none comes.
+        """
+        ...
+
+
+def open_sheet(pages: Pages, number: int, source: Source, words: WordPage | None = None) -> Sheet | Page:
+    """Open one page of a source, counted from 1; one that is blank or cannot be opened is a page at once."""
+    try:
+        sheet = Sheet(pages[number - 1], source, number, words)
+    except UnrenderError as error:
+        return failed_page(number, error)
+    return sheet.page(Status("empty")) if is_blank(sheet.image) else sheet
+
+
+def failed_page(number: int, error: UnrenderError) -> Page:
+    """Return the page that says why it could not be read."""
+    return Page(number=number, width=0, height=0, status=Status("failed", reason=str(error)))
