@@ -9,8 +9,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import httpx
+import layout_models
 import numpy as np
 import uvicorn
 from fakes import END
@@ -20,11 +22,15 @@ from PIL import Image, ImageDraw
 
 from unrender import tasks
 from unrender.decoding.rules import Ids, Scores
+from unrender.documents import Box
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
+from unrender.reading.labels import LabelSystem
 from unrender.reading.reader import Reader
+from unrender.reading.receipts import LABELS
 from unrender.reading.text import TextSystem
 from unrender.server import Limits, Shelf, create_app
 from unrender.tokens import LatexTokenizer
+from unrender.words import Word, WordPage
 
 STRIDE = 8
 CONFIG = ModelConfig(
@@ -139,14 +145,14 @@ class CountingEngine:
         self.batches: list[int] = []
         self.steps = 0
         self.reached = threading.Event()
-        self._seconds, self._gate = step_seconds, gate
+        self.step_seconds, self._gate = step_seconds, gate
 
     def start(self, pixels: NDArray[np.float32], sizes: Ids | None = None) -> "_CountingRun":
         self.batches.append(len(pixels))
         self.reached.set()
         if self._gate is not None:
             assert self._gate.wait(30)
-        return _CountingRun(self, (pixels[:, 0] < 0).any(axis=1).sum(axis=1) % 10, self._seconds)
+        return _CountingRun(self, (pixels[:, 0] < 0).any(axis=1).sum(axis=1) % 10, self.step_seconds)
 
 
 class _CountingRun:
@@ -167,6 +173,63 @@ class _CountingRun:
 
     def reorder(self, rows: Ids) -> None:
         self._numbers = self._numbers[rows]
+
+
+class JoinedCountingEngine(CountingEngine):
+    """Counts too, but pictures join its one run while it goes on; every number is said ten times."""
+
+    def __init__(self, step_seconds: float = 0.0) -> None:
+        super().__init__(step_seconds)
+        self.most_rows = 0
+
+    def begin(self) -> "_JoinedRun":
+        return _JoinedRun(self)
+
+
+class _JoinedRun:
+    def __init__(self, engine: JoinedCountingEngine) -> None:
+        self._engine = engine
+        self._rows: list[tuple[int, int]] = []  # (number, how often it was said)
+
+    def join(self, image: NDArray[np.float32]) -> int:
+        self._rows.append((int((image[0] < 0).any(axis=0).sum()) % 10, 0))
+        self._engine.reached.set()
+        return 1
+
+    def step(self, tokens: Ids) -> Scores:
+        time.sleep(self._engine.step_seconds)
+        self._engine.steps += 1
+        self._engine.most_rows = max(self._engine.most_rows, len(self._rows))
+        scores = np.full((len(self._rows), 4 + len(NUMBERS)), -9.0, np.float32)
+        for row, (number, said) in enumerate(self._rows):
+            scores[row, END if said == 10 else 4 + number] = 9.0
+        self._rows = [(number, said + 1) for number, said in self._rows]
+        return scores
+
+    def reorder(self, rows: Ids) -> None:
+        self._rows = [self._rows[row] for row in rows]
+
+
+class SlowLabelEngine:
+    """Finds nothing on any page, slowly; counts its calls."""
+
+    def __init__(self, call_seconds: float) -> None:
+        self.calls = 0
+        self._seconds = call_seconds
+
+    def label(self, tokens: Ids, boxes: Ids, mask: NDArray[np.bool_], pixels: NDArray[np.float32] | None) -> Scores:
+        time.sleep(self._seconds)
+        self.calls += 1
+        scores = np.zeros((*tokens.shape, len(LABELS)), np.float32)
+        scores[..., 0] = 9
+        return scores
+
+
+def labelling_reader(engine: SlowLabelEngine, folder: Path, words: int) -> Reader:
+    """A reader of receipts that have so many words."""
+    config = layout_models.tiny()
+    found = WordPage(64, 32, tuple(Word("ab", Box(1, 1, 9, 9), line) for line in range(words)))
+    return Reader(LabelSystem(config, engine, layout_models.tokenizer(folder, config), lambda image: found))
 
 
 def saying_reader(script: Sequence[Said] = QUADRATIC, step_seconds: float = 0.0) -> Reader:

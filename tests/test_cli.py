@@ -9,8 +9,8 @@ from PIL import Image
 
 import unrender
 from unrender.cli import main as cli
-from unrender.cli import sources
 from unrender.models import PRESETS
+from unrender.reading import sources
 
 FIELDS = {"name", "task", "parameters", "bytes", "licence", "where", "seed"}
 

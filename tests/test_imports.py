@@ -33,7 +33,7 @@ ARROWS: dict[str, frozenset[str]] = {
         "reading": "checkpoints decoding documents engines images latex metrics models tasks tokens words",
         "evaluation": "checkpoints decoding documents engines formats images latex metrics models reading tasks words",
         "bench": "checkpoints decoding engines layers models",
-        "server": "checkpoints cli decoding documents formats images reading tasks",
+        "server": "checkpoints documents formats images reading tasks",
         "__init__": "documents images reading",
         "__main__": "cli",
     }.items()

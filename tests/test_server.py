@@ -13,7 +13,16 @@ from typing import get_type_hints
 import httpx
 import pytest
 from PIL import Image
-from serving import QUADRATIC, bar, counting_reader, events_of, running, saying_reader
+from serving import (
+    QUADRATIC,
+    SlowLabelEngine,
+    bar,
+    counting_reader,
+    events_of,
+    labelling_reader,
+    running,
+    saying_reader,
+)
 
 from unrender import documents
 from unrender.errors import ConfigError, ModelError
@@ -21,7 +30,7 @@ from unrender.server import Limits, Shelf, create_app, serve, shapes
 from unrender.server.shapes import DocumentShape, ProblemShape
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "unrender" / "page"
+PAGE = ROOT / "unrender" / "server" / "web"
 PAGE_BUDGET = 60_000  # bytes of the whole page
 TEXT = " ".join(said.text for said in QUADRATIC)
 FORMULA = (ROOT / "examples" / "quadratic.png").read_bytes()
@@ -303,10 +312,9 @@ def test_a_folder_is_known_by_its_name_and_not_by_its_path(tiny_folder):
     assert shelf.find("tiny", None) is shelf.find(None, "formula") is shelf.default
 
 
-def test_a_model_that_labels_words_reads_its_own_task_only():
-    reader = counting_reader()
-    reader.pages = object()
-    with pytest.raises(ModelError, match="count reads formula, not word"):
+def test_a_model_that_labels_words_reads_its_own_task_only(tmp_path):
+    reader = labelling_reader(SlowLabelEngine(0.0), tmp_path, words=1)
+    with pytest.raises(ModelError, match="tiny reads receipt, not word"):
         Shelf(reader).find(None, "word")
 
 

@@ -6,7 +6,16 @@ import time
 
 import httpx
 import pytest
-from serving import CountingEngine, bar, counting_reader, events_of, running
+from serving import (
+    CountingEngine,
+    JoinedCountingEngine,
+    SlowLabelEngine,
+    bar,
+    counting_reader,
+    events_of,
+    labelling_reader,
+    running,
+)
 
 from unrender.server import Limits, Shelf, create_app
 
@@ -143,6 +152,82 @@ def test_work_ends_when_the_client_goes_away(stream):
         client.close()
         until(lambda: "unrender_abandoned_pages_total 1" in httpx.get(f"{address}/metrics").text)
     assert engine.steps < 10
+
+
+@pytest.mark.parametrize("stream", ["false", "true"])
+def test_the_labelling_of_a_receipt_ends_when_the_client_goes_away(stream, tmp_path):
+    engine = SlowLabelEngine(call_seconds=0.2)
+    reader = labelling_reader(engine, tmp_path, words=2000)
+    with running(create_app(Shelf(reader), Limits(workers=1))) as address, httpx.Client(timeout=0.5) as client:
+        request = httpx.Request("POST", f"{address}/v1/read", content=bar(4), params={"stream": stream})
+        with pytest.raises(httpx.ReadTimeout):
+            client.send(request)
+        client.close()
+        until(lambda: "unrender_abandoned_pages_total 1" in httpx.get(f"{address}/metrics").text)
+    assert 0 < engine.calls < 10  # of 23 that so many words need
+
+
+def test_a_client_that_leaves_a_shared_batch_leaves_the_others_in_it():
+    engine = JoinedCountingEngine(step_seconds=0.1)
+    with running(create_app(Shelf(counting_reader(engine)), Limits(workers=1))) as address:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{address}/v1/read", content=bar(4), timeout=0.3)
+        answer = httpx.post(f"{address}/v1/read", content=bar(5), timeout=20)
+        metrics = httpx.get(f"{address}/metrics").text
+    assert answer.json()["text"] == " ".join(["n5"] * 10)
+    assert "unrender_abandoned_pages_total 1" in metrics
+
+
+def test_a_request_joins_the_batch_that_is_being_read():
+    engine = JoinedCountingEngine(step_seconds=0.1)
+    first: list[httpx.Response] = []
+    with running(create_app(Shelf(counting_reader(engine)), Limits(workers=1))) as address:
+
+        def ask() -> None:
+            first.append(httpx.post(f"{address}/v1/read", content=bar(1), timeout=20))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        assert engine.reached.wait(20)
+        later = httpx.post(f"{address}/v1/read", content=bar(2), params={"stream": "true"}, timeout=20)
+        thread.join(20)
+        metrics = httpx.get(f"{address}/metrics").text
+    assert first[0].json()["text"] == " ".join(["n1"] * 10)
+    assert events_of(later)[-1][1]["text"] == " ".join(["n2"] * 10)
+    assert engine.most_rows == 2
+    assert engine.steps < 2 * 11
+    assert "unrender_batches_total 1" in metrics
+    assert "unrender_pages_total 2" in metrics
+
+
+class OneBadPicture(CountingEngine):
+    """Fails on pictures with nine columns, and with it the whole batch."""
+
+    def start(self, pixels, sizes=None):
+        run = super().start(pixels, sizes)
+        if ((pixels[:, 0] < 0).any(axis=1).sum(axis=1) == 9).any():
+            raise ZeroDivisionError
+        return run
+
+
+def test_if_one_page_breaks_the_batch_the_rest_are_still_read():
+    gated = Gated(Limits(workers=1))
+    gated.engine = OneBadPicture(gate=gated.gate)
+    gated.app = create_app(Shelf(counting_reader(gated.engine)), Limits(workers=1))
+    with running(gated.app) as address:
+        gated.ask(address, 1)
+        assert gated.engine.reached.wait(20)
+        for columns in (2, 9, 3):
+            gated.ask(address, columns)
+        waiting_for(address, 3)
+        gated.finish()
+    assert {columns: answer.status_code for columns, answer in gated.answers.items()} == {
+        1: 200,
+        2: 200,
+        9: 500,
+        3: 200,
+    }
+    assert gated.answers[3].json()["text"] == "n3"
 
 
 def test_a_client_that_leaves_while_it_waits_is_forgotten():

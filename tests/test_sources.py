@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageGrab
 
-from unrender.cli import sources
-from unrender.cli.sources import Watch, clipboard, gather, parse_pages
 from unrender.errors import ConfigError, ImageError, UnrenderError
+from unrender.reading import sources
+from unrender.reading.sources import Watch, clipboard, gather, parse_pages
 
 
 def touch(*paths: Path) -> None:

@@ -92,7 +92,8 @@ def read(
     """
     if not files and not clipboard and watch is None:
         raise typer.BadParameter("give at least one file, a folder, or - for standard input")
-    from unrender.cli import delivery, sources
+    from unrender.cli import delivery
+    from unrender.reading import sources
     from unrender.reading.options import Options
     from unrender.reading.reader import Reader
 

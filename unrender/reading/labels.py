@@ -67,9 +67,6 @@ class LabelSystem:
             raise ModelError(f"{self.config.name} reads {self.config.task}, not {task.name}; give another model.")
         return self
 
-    def check(self, options: Options) -> None:
-        self.task.prompt_text(options.question)
-
     def read(
         self,
         sheets: Iterator[Sheet | None],
@@ -78,7 +75,7 @@ class LabelSystem:
         *,
         batch: int = BATCH,
     ) -> Iterator[tuple[Sheet, Page]]:
-        self.check(options)
+        self.task.prompt_text(options.question)  # complains about a question: none is asked here
         while (sheet := next(sheets, None)) is not None:
             try:
                 page = self._read(sheet, options, watch)

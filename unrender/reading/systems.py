@@ -80,10 +80,6 @@ class System(Protocol):
         """Return a system on the same weights that reads for another task."""
         ...
 
-    def check(self, options: Options) -> None:
-        """Complain about options that this system cannot follow."""
-        ...
-
     def read(
         self,
         sheets: Iterator[Sheet | None],

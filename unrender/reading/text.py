@@ -52,9 +52,6 @@ class TextSystem:
     def for_task(self, task: Task) -> "TextSystem":
         return replace(self, task=task)
 
-    def check(self, options: Options) -> None:
-        self._prompt(options)
-
     def read(
         self,
         sheets: Iterator[Sheet | None],
@@ -80,7 +77,7 @@ class TextSystem:
         if text and all(self.tokenizer.find(tag) is not None for tag in self.task.tags):
             return np.array(self.tokenizer.encode(text), dtype=np.int64)
         if self.task.name != self.config.task:
-            raise ModelError(f"{name} reads {self.config.task}, not {self.task.name}; give another --model.")
+            raise ModelError(f"{name} reads {self.config.task}, not {self.task.name}; give another model.")
         return np.array(self.config.generation.start, dtype=np.int64)
 
     def _new_path(self, options: Options, prompt_length: int) -> Callable[[], Path]:

@@ -13,10 +13,10 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Res
 from pydantic import ValidationError
 
 from unrender import __version__, formats, tasks
-from unrender.cli import sources
 from unrender.documents import Document, Json, to_dict
 from unrender.errors import NotationError
 from unrender.images.opening import open_pages
+from unrender.reading import sources
 from unrender.reading.options import Options
 from unrender.server import bodies, descriptions, events, problems
 from unrender.server.docs import render

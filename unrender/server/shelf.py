@@ -1,6 +1,5 @@
 """The models that requests may name: those in the package and the one the server was started with, nothing else."""
 
-import copy
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ class Shelf:
         ]
         default = Reader.open(model)
         if default.name not in [offer.name for offer in offers]:
-            default.name = default.config.name  # a folder is known by its model's name, not by its path
+            default = Reader(default.system)  # a folder is known by its model's name, not by its path
         return cls(default, offers)
 
     @property
@@ -61,19 +60,15 @@ class Shelf:
             reader = self._open(name)
             if wanted is None or wanted.name == reader.task.name:
                 return reader
-            if reader.pages is not None:
-                raise ModelError(f"{name} reads {reader.task.name}, not {wanted.name}; name another model.")
             if (name, wanted.name) not in self._variants:
-                variant = copy.copy(reader)  # the same weights
-                variant.task = wanted
-                self._variants[name, wanted.name] = variant
+                self._variants[name, wanted.name] = reader.for_task(wanted)
             return self._variants[name, wanted.name]
 
     def _name_for(self, wanted: Task | None) -> str:
         """Return the model for a task: the one this server was started with, if it reads that."""
-        if wanted is None or wanted.name == self.default.task.name or wanted.name not in self.names:
+        if wanted is None or wanted.name == self.default.task.name or wanted.default_model not in self.names:
             return self.default.name
-        return wanted.name
+        return wanted.default_model
 
     def _open(self, name: str) -> Reader:
         if name not in self.names:

@@ -1,6 +1,7 @@
-"""The queue: requests wait, workers take their pages in turn and read them in batches.
+"""The queue: requests wait, and each worker reads the pages of those that fit together, as one batch kept full.
 
-The unit of work is one page, so a long PDF does not hold up the small picture behind it.
+The unit of work is one page, so a long PDF does not hold up the small picture behind it. What comes while a worker
+reads joins it, and a page that nobody waits for any more leaves.
 """
 
 import logging
@@ -8,19 +9,21 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
-from unrender.documents import Document
+from unrender.documents import Document, Page
 from unrender.errors import UnrenderError
-from unrender.reading.options import Input, Options
+from unrender.images.opening import Pages, open_pages
+from unrender.reading.options import Options
 from unrender.reading.reader import Reader
+from unrender.reading.systems import Sheet, Watch, open_sheet
 from unrender.server.limits import Limits
 from unrender.server.metrics import Metrics
 from unrender.server.problems import HttpError
-from unrender.server.watching import watch
 
 _LOG = logging.getLogger("unrender.server")
 _FIRST_GUESS_SECONDS = 0.5  # for one page, before any was read
@@ -40,18 +43,15 @@ class Work:
     name: str
     pages: tuple[int, ...]
     pixels: int  # of its largest page
-    listener: Listener | None = None  # a request that listens is read by itself
+    listener: Listener | None = None  # who is told the text as it grows
     started: float = field(default_factory=time.monotonic)
     result: "Future[Document]" = field(default_factory=Future)
     abandoned: bool = False  # nobody waits for the result any more
     _left: "deque[int]" = field(default_factory=deque)
-    _read: dict[int, Document] = field(default_factory=dict)
+    _read: dict[int, Page] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._left.extend(self.pages)
-
-    def next_page(self) -> int:
-        return self._left.popleft()
 
     @property
     def seconds(self) -> float:
@@ -62,32 +62,55 @@ class Work:
     def exhausted(self) -> bool:
         return not self._left
 
-    def input(self, page: int) -> Input:
-        return Input(self.source, self.name, (page,))
+    def next_page(self) -> int:
+        return self._left.popleft()
 
-    def deliver(self, page: int, document: Document) -> None:
+    def open(self, number: int) -> Sheet | Page:
+        """Open one page; one that shows nothing, or that cannot be opened, is read at once."""
+        return open_sheet(self._opened, number, self.source)
+
+    @cached_property
+    def _opened(self) -> Pages:
+        return open_pages(self.source, self.reader.dpi, self.name)
+
+    def deliver(self, page: Page) -> None:
         """Keep a page; with the last one, keep the promise."""
-        self._read[page] = document
+        self._read[page.number] = page
         if len(self._read) == len(self.pages):
-            pages = tuple(part for number in self.pages for part in self._read[number].pages)
-            self._settle(lambda: self.result.set_result(replace(document, pages=pages)))
+            pages = tuple(self._read[number] for number in self.pages)
+            reader = self.reader
+            document = Document(pages=pages, source=self.name, model=reader.name, task=reader.task.name)
+            self._settle(lambda: self.result.set_result(document))
 
     def fail(self, error: Exception) -> None:
         self.abandoned = True
         self._settle(lambda: self.result.set_exception(error))
-
-    def fits(self, other: "Work") -> bool:
-        """Say whether pages of both can be read together."""
-        alone = self.listener is not None or other.listener is not None
-        return self is other or (not alone and self.reader is other.reader and self.options == other.options)
 
     def _settle(self, act: Callable[[], None]) -> None:
         with suppress(InvalidStateError):  # nobody waits any more
             act()
 
 
-class _AbandonedError(Exception):
-    """Nobody waits for any page of the batch."""
+class _Sitting(Watch):
+    """One worker's reading: its pages and the requests they are from, all for one reader and one set of options."""
+
+    def __init__(self, reader: Reader, options: Options) -> None:
+        self.reader, self.options = reader, options
+        self.reading: dict[Sheet, Work] = {}
+        self.taken = 0
+        self.delivered = 0
+        self.last = time.monotonic()  # when it began, or delivered a page
+
+    def fits(self, work: Work) -> bool:
+        """Say whether pages of a request can be read here."""
+        return work.reader is self.reader and work.options == self.options
+
+    def wants(self, sheet: Sheet) -> bool:
+        return not self.reading[sheet].abandoned
+
+    def listener(self, sheet: Sheet) -> Callable[[str], None] | None:
+        told = self.reading[sheet].listener
+        return None if told is None else partial(told, sheet.number)
 
 
 class Pool:
@@ -100,7 +123,7 @@ class Pool:
         self._closed = False
         self._page_seconds = _FIRST_GUESS_SECONDS
         self._threads: list[threading.Thread] = []
-        self.busy = 0  # workers that read
+        self.busy = 0  # workers that read; counted under the lock
 
     def start(self) -> None:
         """Put the workers to work."""
@@ -152,64 +175,95 @@ class Pool:
         return max(1, min(seconds, _LONGEST_RETRY_SECONDS))
 
     def _serve(self) -> None:
-        while batch := self._take():
-            self.busy += 1
-            self._read(batch)
-            self.busy -= 1
+        while (sitting := self._sit_down()) is not None:
+            self._read(sitting, self._sheets(sitting))
+            with self._changed:
+                self.busy -= 1
 
-    def _take(self) -> list[tuple[Work, int]]:
-        """Wait for work and return the pages of one batch; none when the pool is closed."""
+    def _sit_down(self) -> _Sitting | None:
+        """Wait for work and begin with what has waited longest; None when the pool is closed."""
         with self._changed:
             while not self._waiting and not self._closed:
                 self._changed.wait()
-            batch = list[tuple[Work, int]]()
-            while (work := self._next(batch)) is not None:
-                batch.append((work, work.next_page()))
-                if not work.exhausted:
-                    self._waiting.append(work)  # behind all others: everybody gets a turn
-            return batch
+            if not self._waiting:
+                return None
+            self.busy += 1
+            return _Sitting(self._waiting[0].reader, self._waiting[0].options)
 
-    def _next(self, batch: Sequence[tuple[Work, int]]) -> Work | None:
-        """Take the first request from the queue that has room in the batch."""
-        pixels = sum(work.pixels for work, _ in batch)
-        for place, work in enumerate(self._waiting):
-            if not batch or (self._has_room(batch, pixels + work.pixels) and work.fits(batch[0][0])):
-                del self._waiting[place]
-                return work
+    def _sheets(self, sitting: _Sitting) -> Iterator[Sheet | None]:
+        """Give the pages that fit, as long as there is room for them; None when there is none for now."""
+        while True:
+            taken = self._take(sitting)
+            if taken is None:
+                yield None
+                continue
+            work, number = taken
+            try:
+                opened = work.open(number)
+            except Exception as error:  # noqa: BLE001 - a worker outlives whatever a file does
+                self._fail(work, error)
+                continue
+            if isinstance(opened, Sheet):
+                sitting.reading[opened] = work
+                yield opened
+            else:
+                self._settle(sitting, work, opened)
+
+    def _take(self, sitting: _Sitting) -> tuple[Work, int] | None:
+        """Take the next page for a sitting; after a batch of them, those who want another reader have their turn."""
+        pixels = sum(work.pixels for work in sitting.reading.values())
+        with self._changed:
+            others = any(not sitting.fits(work) for work in self._waiting)
+            if others and sitting.taken >= self._limits.batch:
+                return None
+            for work in self._waiting:
+                has_room = not sitting.reading or pixels + work.pixels <= self._limits.batch_pixels
+                if sitting.fits(work) and has_room:
+                    self._waiting.remove(work)
+                    number = work.next_page()
+                    if not work.exhausted:
+                        self._waiting.append(work)  # behind all others: everybody gets a turn
+                    sitting.taken += 1
+                    return work, number
         return None
 
-    def _has_room(self, batch: Sequence[tuple[Work, int]], pixels: int) -> bool:
-        streams = batch[0][0].listener is not None
-        return not streams and len(batch) < self._limits.batch and pixels <= self._limits.batch_pixels
-
-    def _read(self, batch: Sequence[tuple[Work, int]]) -> None:
-        def check() -> None:
-            if all(work.abandoned for work, _ in batch):
-                raise _AbandonedError
-
-        work, page = batch[0]
-        listener = work.listener
-        reader = watch(work.reader, check, None if listener is None else lambda text: listener(page, text))
-        inputs = [work.input(page) for work, page in batch]
-        began = time.monotonic()
+    def _read(self, sitting: _Sitting, sheets: Iterator[Sheet | None]) -> None:
+        system, batch = sitting.reader.system, self._limits.batch
         try:
-            check()
-            documents = list(reader.read_many(inputs, batch=len(inputs), options=work.options))
-        except _AbandonedError:
-            self._metrics.count("abandoned_pages", len(batch))
-        except UnrenderError as error:
-            for work, _ in batch:
-                work.fail(error)
+            for sheet, page in system.read(sheets, sitting.options, sitting, batch=batch):
+                self._settle(sitting, sitting.reading.pop(sheet), page)
         except Exception as error:  # noqa: BLE001 - a worker outlives whatever a model does
-            _LOG.exception("reading failed")
-            if len(batch) == 1:
-                work.fail(error)
-            else:  # whatever one of them did, the others shall not suffer
-                for part in batch:
-                    self._read([part])
+            self._recover(sitting, error)
+
+    def _recover(self, sitting: _Sitting, error: Exception) -> None:
+        """Fail the page that is to blame for an error; if there are several, read each by itself."""
+        left = list(sitting.reading.items())
+        if not left and (taken := self._take(sitting)) is not None:  # the reader has not even begun
+            self._fail(taken[0], error)
+        elif len(left) == 1:
+            self._fail(left[0][1], error)
         else:
-            self._page_seconds = _MEMORY * self._page_seconds + (1 - _MEMORY) * (time.monotonic() - began) / len(batch)
+            for sheet, work in left:
+                alone = _Sitting(sitting.reader, sitting.options)
+                alone.reading[sheet] = work
+                self._read(alone, iter([sheet]))
+
+    def _fail(self, work: Work, error: Exception) -> None:
+        if not isinstance(error, UnrenderError):
+            _LOG.error("reading failed", exc_info=error)
+        work.fail(error)
+        self.abandon(work)
+
+    def _settle(self, sitting: _Sitting, work: Work, page: Page) -> None:
+        """Hand over a page that was read, unless nobody waits for it any more."""
+        if work.abandoned:
+            self._metrics.count("abandoned_pages")
+            return
+        if not sitting.delivered:
             self._metrics.count("batches")
-            self._metrics.count("pages", len(batch))
-            for (work, page), document in zip(batch, documents, strict=True):
-                work.deliver(page, document)
+        now = time.monotonic()
+        self._page_seconds = _MEMORY * self._page_seconds + (1 - _MEMORY) * (now - sitting.last)
+        sitting.last = now
+        sitting.delivered += 1
+        self._metrics.count("pages")
+        work.deliver(page)
