@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 import unrender
-from unrender.cli import main as cli
 from unrender.models import PRESETS
 from unrender.reading import sources
 
@@ -109,7 +108,7 @@ def test_a_watched_folder_is_read_as_pictures_appear(run, tiny_folder, picture, 
             raise KeyboardInterrupt
         beat()
 
-    monkeypatch.setattr(cli.time, "sleep", sleep)
+    monkeypatch.setattr("time.sleep", sleep)
     ran = run("read", "--watch", inbox, "-m", tiny_folder)
     assert ran.out.startswith(f"{inbox / 'new.png'}: ")
     assert ran.code == 0
@@ -168,7 +167,7 @@ def test_a_missing_extra_is_one_sentence(run, monkeypatch):
     def import_module(name):
         raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi")
 
-    monkeypatch.setattr(cli.importlib, "import_module", import_module)
+    monkeypatch.setattr("importlib.import_module", import_module)
     ran = run("serve")
     assert ran.code == 1
     assert ran.err == "Error: This needs fastapi; install it with: pip install 'unrender[serve]'\n"

@@ -164,7 +164,7 @@ def test_the_labelling_of_a_receipt_ends_when_the_client_goes_away(stream, tmp_p
             client.send(request)
         client.close()
         until(lambda: "unrender_abandoned_pages_total 1" in httpx.get(f"{address}/metrics").text)
-    assert 0 < engine.calls < 10  # of 23 that so many words need
+    assert engine.calls < 10  # of 23 that so many words need
 
 
 def test_a_client_that_leaves_a_shared_batch_leaves_the_others_in_it():
