@@ -256,6 +256,14 @@ def test_what_is_wrong_with_a_dataset_is_said(tmp_path, kind, sentence):
         open_dataset(broken(tmp_path, kind))
 
 
+@pytest.mark.parametrize("coordinate", ["1e308", "-1e300", "nan", "inf"])
+def test_points_that_no_pen_can_reach_are_refused(tmp_path, coordinate):
+    path = tmp_path / "far.inkml"
+    path.write_text(f"<ink><trace>0 0, {coordinate} 5, -{coordinate.lstrip('-')} 7</trace></ink>")
+    with pytest.raises(DataError, match="farther than"):
+        read_ink(path)
+
+
 def test_a_path_that_is_not_there_or_no_list_is_said(tmp_path):
     with pytest.raises(DataError, match="there is no such file or folder"):
         open_dataset(tmp_path / "nowhere")

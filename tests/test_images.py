@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 from pathlib import Path
 
 import numpy as np
@@ -200,3 +201,48 @@ def test_missing_files_and_folders_are_named(tmp_path: Path):
         open_pages(tmp_path / "gone.png")
     with pytest.raises(ImageError, match="this is a folder"):
         open_pages(tmp_path)
+
+
+@pytest.mark.parametrize("array", [np.array(5), np.zeros((0, 5), np.uint8), np.array([[None]]), np.zeros(7, np.uint8)])
+def test_arrays_that_are_no_picture_are_refused(array):
+    with pytest.raises(ImageError, match=r"is no picture|show nothing"):
+        open_pages(array)
+
+
+def test_a_closed_pillow_image_is_refused(tmp_path: Path):
+    drawing().save(tmp_path / "closed.png")
+    image = Image.open(tmp_path / "closed.png")
+    image.close()
+    with pytest.raises(ImageError, match="damaged or incomplete"):
+        open_pages(image)[0]
+
+
+def test_a_truncated_pillow_image_is_refused():
+    image = Image.open(io.BytesIO(encoded(drawing())[:-60]))
+    with pytest.raises(ImageError, match="damaged or incomplete"):
+        open_pages(image)[0]
+
+
+def test_a_truncated_file_on_disk_is_refused(tmp_path: Path):
+    (tmp_path / "half.jpg").write_bytes(encoded(drawing(), "JPEG")[:400])
+    with pytest.raises(ImageError, match=r"half\.jpg: the image is damaged or incomplete"):
+        list(open_pages(tmp_path / "half.jpg"))
+
+
+def test_the_image_of_a_caller_stays_as_it_was():
+    image = drawing()
+    [page] = open_pages(image)
+    page.paste("red", (0, 0, WIDTH, HEIGHT))
+    assert difference(image, drawing()) == 0
+
+
+def test_a_nul_in_a_path_is_one_sentence():
+    with pytest.raises(ImageError, match="cannot be the name of a file"):
+        open_pages("nul\0.png")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(ImageError, match="this is a pipe or a device"):
+        open_pages(tmp_path / "pipe.png")

@@ -16,6 +16,7 @@ Points = NDArray[np.float64]  # (N, 2): x to the right, y down
 
 _SUPERSAMPLING = 4
 _LARGEST_SIDE = 4000  # pixels of a picture; longer formulas are drawn smaller
+_FARTHEST = 1e9  # a pen's coordinate; sums and differences of such ones stay exact
 _UPRIGHT = 0.4  # strokes this high in proportion to their width tell how large the writing is
 _SLOWEST_PEN = 0.6  # share of the typical speed at which a line is thickest
 
@@ -130,8 +131,8 @@ def _points(text: str, path: Path) -> Points:
         points = np.array(rows, dtype=np.float64).reshape(len(rows), 2)
     except ValueError as error:
         raise DataError(f"{path}: a pen stroke has points that are not x and y: {text.strip()[:40]!r}.") from error
-    if not np.isfinite(points).all():
-        raise DataError(f"{path}: a pen stroke has points that are not finite.")
+    if not (np.abs(points) <= _FARTHEST).all():  # neither is NaN
+        raise DataError(f"{path}: a pen stroke has points farther than {_FARTHEST:g} from the origin.")
     return points
 
 
