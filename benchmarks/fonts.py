@@ -17,8 +17,9 @@ from unrender.metrics import wer_visible
 from unrender.reading.options import Input, Options
 from unrender.reading.reader import Reader
 from unrender.training.data import Cache
-from unrender.training.formula.typeset import FONTS, Style, typeset
+from unrender.training.formula.typeset import typeset
 from unrender.training.validation import draw_subset
+from unrender.typesetting import FONTS, Style
 
 _MARGIN = 10  # pixels of paper around a formula, as on a page
 

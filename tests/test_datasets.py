@@ -270,3 +270,17 @@ def test_a_path_that_is_not_there_or_no_list_is_said(tmp_path):
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(DataError, match="this is no list of examples"):
         open_dataset(tmp_path / "a.txt")
+
+
+def test_pages_are_pictures_or_pdfs_with_their_markdown_beside_them(tmp_path):
+    Image.new("L", (60, 30), 255).save(tmp_path / "one.png")
+    (tmp_path / "two.pdf").write_bytes(b"%PDF-")
+    (tmp_path / "one.md").write_text("# One\n\ntext \n")
+    (tmp_path / "two.md").write_text("two")
+    (tmp_path / "README.md").write_text("no page")
+    dataset = open_dataset(tmp_path)
+    assert dataset.kind == "pages"
+    assert [(example.name, example.text) for example in dataset] == [("one.png", "# One\n\ntext"), ("two.pdf", "two")]
+    (tmp_path / "one.md").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match="cannot be read as text"):
+        open_dataset(tmp_path)

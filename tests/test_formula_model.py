@@ -13,7 +13,8 @@ from unrender.latex.arrays import fit_columns
 from unrender.metrics.sequences import visible
 from unrender.reading.options import Options
 from unrender.reading.reader import Reader
-from unrender.training.formula.typeset import Style, typeset
+from unrender.training.formula.typeset import typeset
+from unrender.typesetting import Style
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 LABELS = {example.path.name: example.target for example in open_dataset(EXAMPLES, limits=None).examples}

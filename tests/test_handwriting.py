@@ -9,14 +9,12 @@ import pytest
 from unrender.training.formula.handwriting import (
     GlyphBank,
     HandGlyph,
-    Layout,
-    Rule,
     compose,
     fit,
     harvest,
-    read_layouts,
 )
-from unrender.training.formula.typeset import Style, compile_formulas, find_tools
+from unrender.training.formula.typeset import find_tools
+from unrender.typesetting import DVI, Layout, Rule, Style, compile_formulas, read_layouts
 
 DPI = 100
 FORMULAS = (r"\frac { a } { b } + x", "x _ { i } ^ { 2 } = 1 + \\alpha \\beta \\gamma k m", r"\,")
@@ -27,7 +25,7 @@ def layouts(tmp_path_factory: pytest.TempPathFactory) -> list[Layout | None]:
     find_tools()
     folder = tmp_path_factory.mktemp("tex")
     assert compile_formulas(FORMULAS, Style(), folder) == [True] * len(FORMULAS)
-    return read_layouts(folder / "formulas.dvi", DPI)
+    return read_layouts(folder / DVI, DPI)
 
 
 def pen_loop(glyph) -> HandGlyph:

@@ -21,8 +21,12 @@ from unrender.metrics import (
     exp_rate,
     field_f1,
     find_entities,
+    meteor,
     normalised_distance,
+    on_part,
+    order_errors,
     score_records,
+    take_part,
     tree_accuracy,
     valid,
     visible,
@@ -127,6 +131,53 @@ def test_the_valid_share_asks_the_checker():
 def test_page_metrics_follow_nougat():
     assert normalised_distance(["abcd", "x"], ["abce", "y"]).value == pytest.approx(1 / 4)
     assert word_set_f1(["a b c"], ["a b b d"]).value == pytest.approx(4 / 6)
+
+
+PAGE = r"""# Title
+
+Let \(x\) be $y + 1$ for 5$ or \$6.
+
+\[ E = m \]
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+\begin{tabular}{c} 3 \\ 4 \end{tabular} The end.""".replace("\\\\", "\\")
+
+
+def test_a_page_is_parted_into_text_mathematics_and_tables():
+    assert take_part(PAGE, "text") == r"# Title Let be for 5$ or \$6. The end."
+    assert take_part(PAGE, "math") == "x y + 1 E = m"
+    assert take_part(PAGE, "tables").startswith(r"\begin{tabular}{c} 3")
+    assert take_part(PAGE, "tables").endswith("| a | b | |---|---| | 1 | 2 |")
+    assert take_part("a\n\n b ", "all") == "a b"
+
+
+def test_a_part_is_measured_where_the_truth_has_it():
+    pages, readings = [r"text \(a + b\)", "text alone"], ["text", r"text alone \(c\)"]
+    found = on_part("math", normalised_distance)(pages, [r"text \(a + c\)", r"\(c + d\)"])
+    assert (found.value, found.samples) == (pytest.approx(1 / 5), 1)
+    assert on_part("text", exact)(pages, readings).value == 1.0
+
+
+def test_meteor_is_that_of_its_definition():
+    assert meteor(["the cat sat"], ["the cat sat"]).value == pytest.approx(1 - 0.5 / 27)
+    precision, recall = 2 / 2, 2 / 3  # two words in one chunk
+    mean = precision * recall / (0.9 * precision + 0.1 * recall)
+    assert meteor(["The cat sat"], ["the cat"]).value == pytest.approx(mean * (1 - 0.5 / 8))
+    assert meteor(["the cat sat"], ["sat cat"]).value == pytest.approx(mean * (1 - 0.5))  # two chunks of two words
+    assert meteor(["a", ""], ["b", ""]).value == 0.5
+
+
+def test_order_errors_count_the_pairs_of_blocks_that_changed_places():
+    blocks = ["first things come first", "then the second block", "and at last the third"]
+    page = "\n\n".join(blocks)
+    assert order_errors([page], [page]).value == 0.0
+    assert order_errors([page], ["\n\n".join(reversed(blocks))]).value == 1.0
+    turned = "\n\n".join([blocks[1].upper().lower(), "something else entirely 123", blocks[0] + "!", blocks[2]])
+    assert order_errors([page], [turned]).value == pytest.approx(1 / 3)
+    assert order_errors(["one"], ["zzz"]).value == 0.0
 
 
 def test_a_word_may_be_judged_by_its_letters_and_digits_alone():

@@ -11,8 +11,9 @@ from unrender.reading.grid import Grid
 from unrender.training.batches import IGNORED
 from unrender.training.data import Cache, CacheWriter, Sample
 from unrender.training.formula.pointing import NOWHERE, Boxes, annotate, locate, mark
-from unrender.training.formula.typeset import Style, typeset
+from unrender.training.formula.typeset import typeset
 from unrender.training.objectives import misnamed, name_cells, off_target
+from unrender.typesetting import Style
 
 
 def _located(formula: str, *, display: bool = True) -> tuple[list[str], Boxes, np.ndarray]:

@@ -9,7 +9,8 @@ from PIL import Image, ImageDraw
 from unrender.images.pixels import place
 from unrender.images.symbol_size import stroke_boxes, symbol_height
 from unrender.models.formula import SYMBOLS, formula
-from unrender.training.formula.typeset import Style, typeset
+from unrender.training.formula.typeset import typeset
+from unrender.typesetting import Style
 
 
 def _letters(height: int, *, dark: bool = False) -> Image.Image:

@@ -8,6 +8,9 @@ from unrender.formats.donut import parse_tags
 
 TAGGED = "<s_total>3.50</s_total><s_menu><s_nm>tea</s_nm><sep/><s_nm>milk</s_nm></s_menu>"
 
+PAGE = "one two three four five\n\n\\[a + b = c + d\\]\n\n| one | two | three |"
+OTHER_PAGE = "\\[ a + x = c + y\\]\n\none ten three four six\n\n| 1 | 2 | 3 |"
+
 
 def test_every_task_reads_empty_text_without_complaint():
     for task in tasks.TASKS.values():
@@ -16,15 +19,19 @@ def test_every_task_reads_empty_text_without_complaint():
 
 def test_every_metric_calls_equal_texts_perfect():
     for task in tasks.TASKS.values():
-        text = "one two three four five"
-        perfect = {name: metric([text], [text]).value for name, metric in task.metrics.items()}
-        worst = {name: metric([text], ["<s_x>y</s_x>"]).value for name, metric in task.metrics.items()}
+        text, other = (PAGE, OTHER_PAGE) if task.notation == "markdown" else ("one two three four five", "<s_x>y</s_x>")
+        perfect = {name: round(metric([text], [text]).value, 1) for name, metric in task.metrics.items()}
+        worst = {name: round(metric([text], [other]).value, 1) for name, metric in task.metrics.items()}
         fields, others = parse_tags(TAGGED), parse_tags("<s_x>y</s_x>")
         perfect |= {name: metric([fields], [fields]).value for name, metric in task.field_metrics.items()}
         worst |= {name: metric([fields], [others]).value for name, metric in task.field_metrics.items()}
         assert perfect
         assert set(perfect.values()) <= {0.0, 1.0}
         assert all(perfect[name] != worst[name] for name in perfect), task.name
+
+
+def test_a_part_of_a_page_that_is_not_read_at_all_counts():
+    assert tasks.find("page").metrics["math_normalised_distance"]([PAGE], ["one two"]).value == 1.0
 
 
 def test_a_task_is_measured_by_its_text_or_by_its_fields():

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unrender import typesetting as module
 from unrender.errors import MissingExtraError
-from unrender.training.formula import typeset as module
-from unrender.training.formula.typeset import FONTS, Style, compile_formulas, crop_to_ink, find_tools, typeset
+from unrender.training.formula.typeset import crop_to_ink, find_tools, typeset
+from unrender.typesetting import FONTS, Style, compile_formulas
 
 HOSTILE = {
     "loops for ever": r"\def\x{\x}\x",
@@ -30,7 +31,7 @@ def tools() -> None:
 
 @pytest.fixture
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SECONDS_PER_RUN", 4)
+    monkeypatch.setattr(module, "SECONDS_PER_RUN", 4)
 
 
 def run_latex(folder: Path, *formulas: str) -> set[int] | None:
@@ -101,7 +102,7 @@ def test_tex_itself_reads_only_in_its_folder(tmp_path, hurry):
 
 
 def test_tex_is_stopped_after_its_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_SECONDS_PER_RUN", 1)
+    monkeypatch.setattr(module, "SECONDS_PER_RUN", 1)
     assert run_latex(tmp_path, r"\def\x{\x}\x") is None
 
 

@@ -100,10 +100,24 @@ _FORMULA: Mapping[str, Metric] = {
     "exp_rate_2": partial(metrics.exp_rate, errors=2),
     "exp_rate_3": partial(metrics.exp_rate, errors=3),
 }
-_PAGE: Mapping[str, Metric] = {
+_PAGE_METRICS: Mapping[str, Metric] = {
     "normalised_distance": metrics.normalised_distance,
     "bleu": metrics.bleu,
     "word_set_f1": metrics.word_set_f1,
+    "meteor": metrics.meteor,
+}
+_PART_METRICS: Mapping[str, Metric] = {  # a part that was not read at all counts
+    **_PAGE_METRICS,
+    "normalised_distance": partial(metrics.normalised_distance, shortest=0),
+}
+_PAGE: Mapping[str, Metric] = {
+    **{name: metrics.on_part("all", metric) for name, metric in _PAGE_METRICS.items()},
+    **{
+        f"{part}_{name}": metrics.on_part(part, metric)
+        for part in metrics.PARTS
+        for name, metric in _PART_METRICS.items()
+    },
+    "order_errors": metrics.order_errors,
 }
 
 TASKS: Mapping[str, Task] = {

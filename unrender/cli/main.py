@@ -185,6 +185,9 @@ def evaluate(
     compare: Annotated[
         str | None, typer.Option(help="tokens, unified, symbols, tree or record; by default as the format asks.")
     ] = None,
+    seen: Annotated[
+        bool, typer.Option("--seen", help="Formulas only: also typeset reading and truth and compare the glyphs.")
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Folder for report.html: plots, worst and random cases.")] = None,
     words: Annotated[str, typer.Option(help="Receipts only: given (the set's own words) or ocr.")] = "given",
     held_out: Annotated[bool, typer.Option(help="Receipts only: the fifth that is never trained on.")] = False,
@@ -211,8 +214,16 @@ def evaluate(
         _say(f"Note: {note}")
     with open_readers(model, engine=engine, workers=workers, pictures=len(dataset)) as reader:
         result = evaluate(
-            reader, dataset, options=Options(beams=beam), comparison=comparison, words=kind, progress=_progress
+            reader,
+            dataset,
+            options=Options(beams=beam),
+            comparison=comparison,
+            words=kind,
+            seen=seen,
+            progress=_progress,
         )
+    if seen and (refused := len(dataset) - result.measures["cdm"].samples):
+        _say(f"Note: TeX refuses {refused:,} of the truths; they are left out of cdm and exp_rate_cdm.")
     failed = result.statuses()["failed"]
     if failed:
         _say(f"Note: {failed:,} pictures could not be read and count as read empty.")

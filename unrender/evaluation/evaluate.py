@@ -12,6 +12,7 @@ from unrender.documents import Document, StatusKind
 from unrender.errors import ConfigError
 from unrender.evaluation.datasets import Dataset
 from unrender.evaluation.scoring import Case, Comparison, choose_scoring
+from unrender.evaluation.seen import check_typesetting, measure_seen
 from unrender.metrics import Interval, Measure
 from unrender.reading.options import DEFAULTS, Input, Options
 from unrender.tasks import Task
@@ -70,13 +71,17 @@ def evaluate(
     options: Options = DEFAULTS,
     comparison: Comparison | None = None,
     words: Words = "given",
+    seen: bool = False,
     progress: Progress = lambda cases, _: cases,
 ) -> Evaluation:
     """Read all pictures of a dataset and compute the metrics of the reader's task.
 
-    `words` says what a labelling model reads: the words that come with the dataset, or those OCR finds. `progress` may
-    watch the cases go by; it must pass them on. A picture that cannot be read counts as read empty.
+    `words` says what a labelling model reads: the words that come with the dataset, or those OCR finds. With `seen`,
+    formulas are also typeset and compared glyph by glyph. `progress` may watch the cases go by; it must pass them on. A
+    picture that cannot be read counts as read empty.
     """
+    if seen:
+        check_typesetting(reader.task, reader.name)
     scoring = choose_scoring(reader.task, dataset, comparison, reader.name)
     order = sorted(range(len(dataset)), key=lambda index: -len(dataset.examples[index].target))
     ordered = [dataset.examples[index] for index in order]  # alike lengths share a batch; the results are the same
@@ -89,6 +94,7 @@ def evaluate(
     seconds = time.perf_counter() - began
     by_index = dict(zip(order, watched, strict=True))
     in_order = tuple(by_index[index] for index in range(len(dataset)))
+    measures = scoring.measures(in_order)
     return Evaluation(
         model=reader.name,
         task=reader.task.name,
@@ -96,7 +102,7 @@ def evaluate(
         comparison=scoring.comparison,
         beams=options.beams or reader.beams,
         cases=in_order,
-        measures=scoring.measures(in_order),
+        measures={**measures, **(measure_seen(in_order, scoring.comparison) if seen else {})},
         seconds_per_image=seconds / max(1, len(in_order)),
         words=words if any(example.words for example in dataset) else None,
     )

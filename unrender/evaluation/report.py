@@ -30,6 +30,8 @@ MEANINGS = {
     "exp_rate_2": "ExpRate with at most 2 errors",
     "exp_rate_3": "ExpRate with at most 3 errors",
     "valid": "share of well-formed LaTeX among what the model wrote",
+    "cdm": "mean F1 of the glyphs of both formulas when typeset, by kind and place (CDM)",
+    "exp_rate_cdm": "share of formulas where that F1 is 1",
     "field_f1": "micro F1 over the fields",
     "field_f1_without_spaces": "the same with all white space taken away",
     "calibration_error": "how far confidences are from the share that is right, on average",
@@ -38,6 +40,8 @@ MEANINGS = {
     "accuracy_folded": "the same by letters and digits alone, upper and lower case one",
     "normalised_distance": "character distance / longer length",
     "word_set_f1": "mean F1 of the two sets of words",
+    "meteor": "METEOR by exact words",
+    "order_errors": "share of pairs of blocks that were read in the wrong order",
     "n": "pictures",
     "seconds_per_image": "wall clock, opening and preparing included",
 }

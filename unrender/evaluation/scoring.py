@@ -80,6 +80,7 @@ class Scoring:
         if self.comparison not in _OF_FIELDS:
             references, predictions = [case.reference for case in cases], [case.prediction for case in cases]
             found = {name: metric(references, predictions) for name, metric in self.task.metrics.items()}
+            found = {name: value for name, value in found.items() if value.samples}  # no tables, nothing to say of them
             check = self.task.check
             return found if check is None else {**found, "valid": valid([case.text for case in cases], check)}
         self._check_names(cases)
@@ -94,7 +95,8 @@ class Scoring:
 
     def _text(self, example: Example, document: Document) -> Case:
         truth = example.text or ""
-        reference, prediction = _form(truth, self.comparison), _form(document.text, self.comparison)
+        lines = self.task.notation == "markdown"  # where blocks end is part of the text
+        reference, prediction = (_form(text, self.comparison, lines) for text in (truth, document.text))
         return Case(
             example=example,
             text=document.text,
@@ -179,8 +181,10 @@ def _names(fields: Iterable[Json]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _form(text: str, comparison: Comparison) -> str:
+def _form(text: str, comparison: Comparison, lines: bool) -> str:
     """Bring a text to the form in which it is compared."""
+    if lines:
+        return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
     try:
         if comparison == "unified":
             return latex.normalise(text, unify=True)

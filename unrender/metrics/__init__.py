@@ -5,7 +5,9 @@ Every share and rate runs from 0 to 1 (an error rate may exceed 1), never in per
 
 from unrender.metrics.confidence import brier_score, calibration_error
 from unrender.metrics.entities import Entity, EntityScores, entity_f1, find_entities
+from unrender.metrics.glyphs import Glyph, glyph_f1
 from unrender.metrics.measure import Interval, Measure
+from unrender.metrics.pages import PARTS, meteor, on_part, order_errors, take_part
 from unrender.metrics.records import is_right, record_f1, score_records
 from unrender.metrics.sequences import (
     accuracy_folded,
@@ -24,8 +26,10 @@ from unrender.metrics.sequences import (
 from unrender.metrics.trees import anls, field_f1, tree_accuracy
 
 __all__ = [
+    "PARTS",
     "Entity",
     "EntityScores",
+    "Glyph",
     "Interval",
     "Measure",
     "accuracy_folded",
@@ -40,10 +44,15 @@ __all__ = [
     "exp_rate",
     "field_f1",
     "find_entities",
+    "glyph_f1",
     "is_right",
+    "meteor",
     "normalised_distance",
+    "on_part",
+    "order_errors",
     "record_f1",
     "score_records",
+    "take_part",
     "tree_accuracy",
     "valid",
     "visible",

@@ -83,9 +83,9 @@ def valid(predictions: Texts, checker: Callable[[str], bool]) -> Measure:
     return mean_of([float(checker(prediction)) for prediction in predictions])
 
 
-def normalised_distance(references: Texts, predictions: Texts) -> Measure:
+def normalised_distance(references: Texts, predictions: Texts, shortest: int = _SHORTEST_PAGE) -> Measure:
     """Mean of character distance / longer length; pages under 4 characters are left out, as Nougat does."""
-    kept = [pair for pair in _pairs(references, predictions) if min(map(len, pair)) >= _SHORTEST_PAGE]
+    kept = [pair for pair in _pairs(references, predictions) if min(map(len, pair)) >= shortest]
     return mean_of([Levenshtein.normalized_distance(one, other) for one, other in kept])
 
 

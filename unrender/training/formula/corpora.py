@@ -15,7 +15,6 @@
 
 import lzma
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -37,7 +36,7 @@ from unrender.models.config import ImagePrep
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
 from unrender.training.data import BOXES, CacheWriter, Gray, Sample
-from unrender.training.formula.handwriting import GlyphBank, Layout, compose, fit, harvest, read_layouts
+from unrender.training.formula.handwriting import GlyphBank, compose, fit, harvest
 from unrender.training.formula.labels import (
     MAX_TOKENS,
     Formula,
@@ -50,7 +49,8 @@ from unrender.training.formula.labels import (
     visible,
 )
 from unrender.training.formula.pointing import annotate
-from unrender.training.formula.typeset import FONTS, Style, compile_formulas, crop_to_ink, typeset
+from unrender.training.formula.typeset import crop_to_ink, typeset
+from unrender.typesetting import FONTS, Style, lay_out
 
 MAX_HEIGHT, MAX_WIDTH = 192, 640
 _CHUNK = 400  # formulas to one run of TeX
@@ -191,7 +191,9 @@ def _make_bank(folder: Path, pairs: Sequence[tuple[Path, str]]) -> Path:
     usable = [pair for pair in pairs if not is_held_out(pair[1])]
     chunks = [usable[start : start + _CHUNK] for start in range(0, len(usable), _CHUNK)]
     for chunk in _watched(chunks, "handwritten glyphs"):
-        for (picture, _), layout in zip(chunk, _layouts([label for _, label in chunk]), strict=True):
+        for (picture, _), layout in zip(
+            chunk, lay_out([label for _, label in chunk], Style(), _LAYOUT_DPI), strict=True
+        ):
             with Image.open(picture) as image:
                 gray = crop_to_ink(np.asarray(image.convert("L")))
             fitted = None if layout is None or gray is None else fit(layout, gray)
@@ -268,18 +270,10 @@ def _handwrite_job(job: _Job) -> list[Gray | None]:
     assert job.bank is not None
     bank, rng = GlyphBank.load(job.bank), np.random.default_rng([1, job.number])
     pictures: list[Gray | None] = []
-    for layout in _layouts([formula.text for formula in job.formulas]):
+    for layout in lay_out([formula.text for formula in job.formulas], Style(), _LAYOUT_DPI):
         ink = None if layout is None else compose(layout, bank, rng, scale=float(rng.uniform(*_HAND_SCALES)))
         pictures.append(None if ink is None else crop_to_ink(ink))
     return pictures
-
-
-def _layouts(formulas: Sequence[str]) -> list[Layout | None]:
-    """Return where TeX puts the glyphs of each formula; None for one that does not compile."""
-    with tempfile.TemporaryDirectory(prefix="unrender-tex-") as folder:
-        good = compile_formulas(formulas, Style(), Path(folder))
-        pages = iter(read_layouts(Path(folder) / "formulas.dvi", _LAYOUT_DPI) if any(good) else ())
-        return [next(pages) if fine else None for fine in good]
 
 
 def _learnable(label: str, tokenizer: LatexTokenizer) -> bool:

@@ -9,15 +9,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, cast
 
 import cv2
 import numpy as np
-from matplotlib.dviread import Dvi, Page
 from numpy.typing import NDArray
 
+from unrender.typesetting import Key, Layout, PlacedGlyph, Rule
+
 Gray = NDArray[np.uint8]
-Key = tuple[str, int]  # font family, character code
 
 _INK = 200  # darker is ink
 _REACH = 0.35  # a glyph's ink may leave its TeX box by this share of the font size
@@ -30,52 +29,12 @@ _MOST_PER_KEY = 400
 _DOT = 0.5  # boxes smaller than this share of the font size may hold a mere dot
 _ENOUGH_TO_REFINE = 6  # glyphs
 _OUTLIER = 4.0  # pixels
-_POINTS = 72.27  # TeX points in an inch
 _BORDER = 6
 _SIZE_JITTER = 0.04
 _PLACE_JITTER = 0.015
 _SAME_SIZE = 0.06  # closer than this to 1, a glyph is not resampled
 _ROW = np.dtype([("family", "U16"), ("code", "i4"), ("left", "f4"), ("top", "f4"), ("scale", "f4"), ("height", "i4"),
                  ("width", "i4")])  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PlacedGlyph:
-    """One glyph of a page in pixels: `x` is its left, `y` its base line, counted downwards."""
-
-    key: Key
-    size: float  # of the font
-    x: float
-    y: float
-    width: float
-    height: float
-    depth: float
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A fraction bar, root bar or line: its box in pixels."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where TeX put everything of one formula."""
-
-    glyphs: tuple[PlacedGlyph, ...]
-    rules: tuple[Rule, ...]
-
-    def bounds(self) -> tuple[float, float, float, float]:
-        """Return left, top, right, bottom of all boxes."""
-        lefts = [g.x for g in self.glyphs] + [r.x for r in self.rules]
-        tops = [g.y - g.height for g in self.glyphs] + [r.y for r in self.rules]
-        rights = [g.x + g.width for g in self.glyphs] + [r.x + r.width for r in self.rules]
-        bottoms = [g.y + g.depth for g in self.glyphs] + [r.y + r.height for r in self.rules]
-        return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 @dataclass(frozen=True)
@@ -86,43 +45,6 @@ class HandGlyph:
     left: float  # from the glyph's origin
     top: float  # from the base line, negative above
     scale: float  # pixels for one font size unit
-
-
-def read_layouts(dvi: Path, dpi: float) -> list[Layout | None]:
-    """Read the pages of a DVI file; None stands for an empty one."""
-    layouts: list[Layout | None] = []
-    with Dvi(str(dvi), dpi) as pages:
-        for page in pages:
-            layout = layout_of(page, dpi)
-            layouts.append(layout if layout.glyphs else None)
-    return layouts
-
-
-def layout_of(page: Page, dpi: float) -> Layout:
-    """Turn a page, whose heights count upwards, into a layout."""
-    glyphs = tuple(
-        _placed(cast(_Metrics, text.font), int(text.glyph), text.x, page.height - text.y, dpi) for text in page.text
-    )
-    rules = tuple(Rule(box.x, page.height - box.y - box.height, box.width, box.height) for box in page.boxes)
-    return Layout(glyphs, rules)
-
-
-class _Metrics(Protocol):
-    """What matplotlib's fonts of DVI files know but do not publish."""
-
-    texname: bytes
-    _scale: float
-
-    def _width_of(self, char: int) -> int: ...
-    def _height_depth_of(self, char: int) -> tuple[int, int]: ...
-
-
-def _placed(font: _Metrics, code: int, x: float, y: float, dpi: float) -> PlacedGlyph:
-    unit = dpi / (_POINTS * 2**16)  # pixels for one of TeX's scaled points
-    height, depth = font._height_depth_of(code)
-    width = font._width_of(code)
-    family = font.texname.decode().rstrip("0123456789")
-    return PlacedGlyph((family, code), font._scale * unit, x, y, width * unit, height * unit, depth * unit)
 
 
 def fit(layout: Layout, gray: Gray) -> Layout | None:

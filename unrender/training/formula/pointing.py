@@ -16,8 +16,7 @@ from matplotlib.dviread import Dvi, Page
 from numpy.typing import NDArray
 
 from unrender.training.data import BOXES, Cache
-from unrender.training.formula.handwriting import Layout, PlacedGlyph, layout_of
-from unrender.training.formula.typeset import Style, compile_formulas, fast_folder
+from unrender.typesetting import DVI, Layout, PlacedGlyph, Style, compile_formulas, fast_folder, layout_of
 
 Boxes = NDArray[np.int16]  # (tokens, 4): left, top, right, bottom in pixels; all -1 where a token has no place
 NOWHERE = -1
@@ -137,7 +136,7 @@ def find_places(labels: Sequence[Sequence[str]], style: Style) -> list[Places | 
         good = compile_formulas(formulas, style, Path(folder), written=marked)
         if not any(good):
             return [None] * len(labels)
-        with _MarkedDvi(str(Path(folder) / "formulas.dvi"), _DPI) as dvi:
+        with _MarkedDvi(str(Path(folder) / DVI), _DPI) as dvi:
             pages = dvi.pages()
             found = [next(pages) if fine else None for fine in good]
     return [None if page is None else _places(tokens, *page) for tokens, page in zip(labels, found, strict=True)]

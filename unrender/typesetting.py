@@ -1,0 +1,248 @@
+"""Set formulas with a real TeX, hundreds in one run, and say where it put every glyph.
+
+Needs `latex` on PATH (Debian: texlive-latex-base texlive-latex-recommended texlive-fonts-recommended
+preview-latex-style). TeX runs without shell escape, may read and write only its own folder, and is stopped after a
+time limit; the formula that made it fail is found by halving and dropped. Formulas that define, read or write anything
+are dropped unseen.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from matplotlib.dviread import Dvi, Page
+
+from unrender.errors import MissingExtraError
+
+Key = tuple[str, int]  # font family, character code
+
+FONTS = {
+    "computer-modern": "",
+    "times": r"\usepackage{mathptmx}",
+    "palatino": r"\usepackage{mathpazo}",
+    "euler": r"\usepackage{eulervm}",
+    "charter": r"\usepackage[charter]{mathdesign}",
+    "fourier": r"\usepackage{fourier}",
+    "tx": r"\usepackage{txfonts}",
+    "kp": r"\usepackage{kpfonts}",
+    "stix": r"\usepackage{stix}",
+    "libertine": r"\usepackage{libertine,libertinust1math}",
+    "bright": r"\usepackage{cmbright}",
+    "arev": r"\usepackage{arev}",
+    "iwona": r"\usepackage[math]{iwona}",
+    "antykwa": r"\usepackage[math]{anttor}",
+}
+_SYMBOLS = {"charter", "tx", "kp", "stix", "libertine"}  # bring their own AMS symbols
+SECONDS_PER_RUN = 20
+DVI = "formulas.dvi"
+_FIRST_PAGE = "! Preview: Snippet 1 started"
+# What no formula needs, and what could change the formulas after it or the files around it.
+_MEDDLING = re.compile(
+    r"\\(?:[egx]?def|let|futurelet|global|(?:re|provide)?(?:new)?command|catcode|input|include|openin|openout|closein|closeout"
+    r"|read|write|immediate|csname|special|loop|repeat|scantokens|everymath|output|(?:batch|scroll|nonstop|errorstop)mode)"
+    r"(?![a-zA-Z])"
+)
+_POINTS = 72.27  # TeX points in an inch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """How a formula is set and drawn. The defaults are those of the Im2Latex pictures."""
+
+    points: int = 12
+    dpi: int = 100
+    font: str = "computer-modern"
+    display: bool = True
+
+
+@dataclass(frozen=True)
+class PlacedGlyph:
+    """One glyph of a page in pixels: `x` is its left, `y` its base line, counted downwards."""
+
+    key: Key
+    size: float  # of the font
+    x: float
+    y: float
+    width: float
+    height: float
+    depth: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A fraction bar, root bar or line: its box in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where TeX put everything of one formula."""
+
+    glyphs: tuple[PlacedGlyph, ...]
+    rules: tuple[Rule, ...]
+
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Return left, top, right, bottom of all boxes."""
+        lefts = [g.x for g in self.glyphs] + [r.x for r in self.rules]
+        tops = [g.y - g.height for g in self.glyphs] + [r.y for r in self.rules]
+        rights = [g.x + g.width for g in self.glyphs] + [r.x + r.width for r in self.rules]
+        bottoms = [g.y + g.depth for g in self.glyphs] + [r.y + r.height for r in self.rules]
+        return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def find_latex() -> str:
+    """Return the path of latex, or say which packages bring it."""
+    found = shutil.which("latex")
+    if found is None:
+        raise MissingExtraError(
+            "typesetting needs latex: install texlive-latex-base texlive-latex-recommended "
+            "texlive-fonts-recommended preview-latex-style (Debian packages)"
+        )
+    return found
+
+
+def lay_out(formulas: Sequence[str], style: Style, dpi: float) -> list[Layout | None]:
+    """Say where TeX puts the glyphs of each formula; None stands for one that does not compile or has no glyph."""
+    find_latex()
+    with tempfile.TemporaryDirectory(prefix="unrender-tex-", dir=fast_folder()) as folder:
+        good = compile_formulas(formulas, style, Path(folder))
+        pages = iter(read_layouts(Path(folder) / DVI, dpi) if any(good) else ())
+        return [next(pages) if fine else None for fine in good]
+
+
+def compile_formulas(
+    formulas: Sequence[str], style: Style, folder: Path, *, written: Sequence[str] | None = None
+) -> list[bool]:
+    """Write formulas.dvi with one page for each formula that compiles; say which did.
+
+    `written` replaces the formulas once they are found harmless: what is put in by us may be what they may not.
+    """
+    allowed = [index for index, formula in enumerate(formulas) if not _MEDDLING.search(formula)]
+    formulas = formulas if written is None else written
+    good = [False] * len(formulas)
+    for index, fine in zip(allowed, _compile([formulas[index] for index in allowed], style, folder), strict=True):
+        good[index] = fine
+    return good
+
+
+def _compile(formulas: Sequence[str], style: Style, folder: Path) -> list[bool]:
+    failed = _run_latex(formulas, style, folder)
+    if failed is None:
+        return _halve(formulas, style, folder)
+    good = [index not in failed for index in range(len(formulas))]
+    kept = [index for index, fine in enumerate(good) if fine]
+    if failed and kept:
+        for index, fine in zip(kept, _compile([formulas[index] for index in kept], style, folder), strict=True):
+            good[index] = fine
+    return good
+
+
+def _halve(formulas: Sequence[str], style: Style, folder: Path) -> list[bool]:
+    """Find the formulas that stop a whole run, and compile the others together."""
+    if len(formulas) == 1:
+        return [False]
+    middle = len(formulas) // 2
+    good = [*_compile(formulas[:middle], style, folder), *_compile(formulas[middle:], style, folder)]
+    together = [formula for formula, fine in zip(formulas, good, strict=True) if fine]
+    if together and _run_latex(together, style, folder) != set():
+        return [False] * len(formulas)  # they disturb one another: no page can be trusted
+    return good
+
+
+def _run_latex(formulas: Sequence[str], style: Style, folder: Path) -> set[int] | None:
+    """Compile; return the numbers of the formulas with errors, or None when the run as a whole failed."""
+    (folder / "formulas.tex").write_text(_document(formulas, style))
+    environment = {**os.environ, "openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
+    try:
+        subprocess.run(
+            ["latex", "-no-shell-escape", "-interaction=nonstopmode", "formulas.tex"],
+            cwd=folder,
+            env=environment,
+            timeout=SECONDS_PER_RUN,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
+        log = (folder / "formulas.log").read_text(errors="replace")
+    except (subprocess.TimeoutExpired, FileNotFoundError):
+        return None
+    missing = re.search(r"File `([^']+)' not found", log.partition(_FIRST_PAGE)[0])
+    if missing is not None:
+        package = "preview-latex-style" if missing[1] == "preview.sty" else "texlive-fonts-extra"
+        raise MissingExtraError(f"TeX has no {missing[1]}, needed for the font {style.font}; install {package}")
+    ended = len(re.findall(r"^! Preview: Snippet \d+ ended", log, flags=re.MULTILINE))
+    if ended != len(formulas):
+        return None
+    return _erroneous(log)
+
+
+def _erroneous(log: str) -> set[int]:
+    failed: set[int] = set()
+    for piece in log.split("! Preview: Snippet ")[1:]:
+        head, _, body = piece.partition("\n")
+        if head.endswith("started.") and re.search(r"^! (?!Preview)", body, flags=re.MULTILINE):
+            failed.add(int(head.split()[0]) - 1)
+    return failed
+
+
+def _document(formulas: Sequence[str], style: Style) -> str:
+    symbols = "" if style.font in _SYMBOLS else r"\usepackage{amssymb,amsfonts}"
+    opening = r"$\displaystyle " if style.display else "$"
+    pages = "\n".join(r"\begin{preview}\mbox{" + opening + formula + r"$}\end{preview}" for formula in formulas)
+    return (
+        rf"\documentclass[{style.points}pt]{{article}}\usepackage{{amsmath,mathrsfs}}{symbols}{FONTS[style.font]}"
+        r"\usepackage[active,tightpage,auctex]{preview}\setlength\PreviewBorder{2pt}"
+        r"\newcommand\mathbbm{\mathbb}\begin{document}"
+        f"\n{pages}\n\\end{{document}}\n"
+    )
+
+
+def read_layouts(dvi: Path, dpi: float) -> list[Layout | None]:
+    """Read the pages of a DVI file; None stands for an empty one."""
+    layouts: list[Layout | None] = []
+    with Dvi(str(dvi), dpi) as pages:
+        for page in pages:
+            layout = layout_of(page, dpi)
+            layouts.append(layout if layout.glyphs else None)
+    return layouts
+
+
+def layout_of(page: Page, dpi: float) -> Layout:
+    """Turn a page, whose heights count upwards, into a layout."""
+    glyphs = tuple(
+        _placed(cast(_Metrics, text.font), int(text.glyph), text.x, page.height - text.y, dpi) for text in page.text
+    )
+    rules = tuple(Rule(box.x, page.height - box.y - box.height, box.width, box.height) for box in page.boxes)
+    return Layout(glyphs, rules)
+
+
+class _Metrics(Protocol):
+    """What matplotlib's fonts of DVI files know but do not publish."""
+
+    texname: bytes
+    _scale: float
+
+    def _width_of(self, char: int) -> int: ...
+    def _height_depth_of(self, char: int) -> tuple[int, int]: ...
+
+
+def _placed(font: _Metrics, code: int, x: float, y: float, dpi: float) -> PlacedGlyph:
+    unit = dpi / (_POINTS * 2**16)  # pixels for one of TeX's scaled points
+    height, depth = font._height_depth_of(code)
+    width = font._width_of(code)
+    family = font.texname.decode().rstrip("0123456789")
+    return PlacedGlyph((family, code), font._scale * unit, x, y, width * unit, height * unit, depth * unit)
+
+
+def fast_folder() -> str | None:
+    """Return a folder in memory, where there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
