@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from unrender.errors import NotationError
 from unrender.formats.formulas.linear import formula_to_text
 from unrender.formats.formulas.mathml import formula_to_mathml
-from unrender.formats.formulas.symbols import SIGNS, in_font
 from unrender.formats.formulas.sympy import formula_to_sympy
 from unrender.formats.formulas.typst import formula_to_typst
+from unrender.latex.characters import SIGNS, in_font
 
 LABELS = Path.home() / ".cache" / "unrender" / "data" / "im2latex-printed-validate" / "labels.tsv"
 SAMPLES = 300

@@ -13,6 +13,7 @@ from unrender.latex.grammar import Grammar
 WORDS = (
     r"<pad> </s> a b 1 + ( ) [ ] { } ^ _ ' & \\ \frac \sqrt \hat \mathrm \left( \right) \left. \right. \right] \big |"
     r" \begin{array} \end{array} c l \hline \hspace . - m \sum \operatorname \rightarrow \limits \displaystyle"
+    r" \rightleftharpoons \rightrightarrows \substack \pmod"
 ).split()
 END = 1
 
@@ -44,6 +45,8 @@ def _accepts(grammar: Grammar, text: str) -> bool:
         r"\sum \limits _ { a } ^ { b } a \\ b",
         r"{ a } ^ { 1 } { } _ { b }",
         r"\mathrm { a \left( b \right) } ]",
+        r"\hat { \rightleftharpoons } \sqrt \rightleftharpoons \frac \rightrightarrows b",
+        r"\sum _ { \substack { a ^ { 1 } \\ b ^ { 1 } } } a \pmod { b }",
     ],
 )
 def test_well_formed_formulas_may_be_written(grammar: Grammar, text: str) -> None:
@@ -72,6 +75,10 @@ def test_well_formed_formulas_may_be_written(grammar: Grammar, text: str) -> Non
         r"\hspace { } a",
         r"\sqrt [ a } ] { b }",
         r"{ a \\ b }",
+        r"\substack a",
+        r"\substack { a & b }",
+        r"\substack { { a \\ b } }",
+        r"\hspace { " + "1 " * 25 + "}",
     ],
 )
 def test_malformed_formulas_may_not(grammar: Grammar, text: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unrender.errors import LatexError
-from unrender.latex import bare, check, normalise, parse, tokenise, write
+from unrender.latex import bare, check, normalise, parse, readable, tokenise, write
 from unrender.latex.arrays import fit_columns
 
 relaxed = settings(deadline=None, max_examples=150)  # a busy machine is no failure
@@ -56,6 +56,18 @@ CANONICAL = {
         "\\begin{array}{c}a\\\\[2pt] b\\end{array}",
         "\\begin{array} { c } { a } \\\\ { b } \\\\ \\end{array}",
     ),
+    "gathered, gather and multline are an array of one column": (
+        "\\begin{gather*}a\\\\b\\end{gather*}",
+        "\\begin{array} { c } { a } \\\\ { b } \\\\ \\end{array}",
+    ),
+    "an equation is what stands in it": ("\\begin{equation}a+b\\end{equation}", "a + b"),
+    "rows of \\substack stand in one pair of braces": (
+        "\\sum_{\\substack{i<j\\\\k}}",
+        "\\sum _ { \\substack { i < j \\\\ k } }",
+    ),
+    "\\pmod has an argument": ("a\\pmod n", "a \\pmod n"),
+    "a degree is a superscript": ("90°+1\\degree", "9 0 ^ { \\circ } + 1 ^ { \\circ }"),
+    "blanks around a word stay": ("a\\text{ if }b\\text{ c }", "a \\mathrm { ~ i f ~ } b \\mathrm { ~ c ~ }"),
     "labels and tags are dropped": ("x\\label{eq:a_b}\\tag{1}", "x"),
     "comments and dollars are dropped": ("$x$ % a remark\n+ y", "x + y"),
     "\\hskip is \\hspace": ("\\hskip 3pt x", "\\hspace { 3 p t } x"),
@@ -115,13 +127,19 @@ BROKEN = {
     "\\text{a": ("\\text is not closed", 0),
     "x + é": ("'é' cannot stand in a formula", 4),
     "{" * 100: ("nested too deeply", 60),
+    "\\text{" * 400: ("nested too deeply", 354),
+    "\\hskip " + "9" * 600 + "pt": ("the length after \\hskip has more than 24 characters", 0),
+    "\\hspace{" + "9" * 600 + "pt}": ("the length after \\hspace has more than 24 characters", 0),
+    "x" * 20_001: ("at most 20,000 are parsed", 20_000),
+    "[" * 100_000: ("at most 20,000 are parsed", 20_000),
+    "\\substack x": ("\\substack needs its rows in braces", 0),
 }
 TOKENS = st.sampled_from(
     r"""a 1 + = , ( ) [ ] | _ ^ ' { } { } & \\ ~ \, \frac \over \choose \sqrt \sqrt[3] \hat \rm \bf \cal \mathrm
     \text{if} \mbox \operatorname \sin \lim \left( \left. \right) \right| \middle| \begin{array} {cc} \begin{pmatrix}
     \end{array} \end{pmatrix} \begin{cases} \end{cases} \hline \hskip 3pt \hspace{1em} \bigl( \big| -- --- \prime \alpha
     \le \nonumber \label{x} \limits \mathcal \mathop \overline \stackrel \atop \displaystyle \dfrac %x $ \quad
-    \begin{foo} \unknown""".split()
+    \begin{foo} \unknown \substack{ \pmod °""".split()
 )
 JUMBLES = st.lists(st.tuples(TOKENS, st.sampled_from(["", " "])), max_size=14).map(
     lambda parts: "".join(token + blank for token, blank in parts)
@@ -238,6 +256,19 @@ def test_unifying_and_stripping_do_not_depend_on_normalising_first(text):
     if check(text) is None:
         assert normalise(normalise(text), unify=True) == normalise(text, unify=True)
         assert bare(normalise(text, unify=True)) == bare(text)
+
+
+@relaxed
+@given(FORMULAS)
+def test_what_people_get_is_the_same_formula(text):
+    if check(text) is None:
+        written = readable(text)
+        assert bare(written) == bare(text)
+        assert readable(written) == written
+
+
+def test_many_switches_are_no_deep_nesting():
+    assert normalise("\\rm x " * 1200).count("\\mathrm") == 1200
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ from unrender.errors import NotationError
 from unrender.formats.doctags import GRID, parse_doctags, write_doctags
 from unrender.formats.html import write_html
 from unrender.formats.json import parse_donut, parse_json, write_donut, write_json
-from unrender.formats.latex import parse_latex, write_latex
 from unrender.formats.markdown import parse_markdown, write_markdown
 from unrender.formats.mathematics import write_mathml, write_sympy, write_typst
+from unrender.formats.tex import parse_latex, write_latex
 from unrender.formats.text import parse_text, write_text
 
 _WRITERS: dict[str, Callable[[Document], str]] = {

@@ -8,6 +8,7 @@ from unrender.errors import LatexError
 from unrender.latex.bare import bare
 from unrender.latex.canonical import normalise, write
 from unrender.latex.parser import parse
+from unrender.latex.readable import readable, write_readable
 from unrender.latex.scanner import Lexeme, scan, tokenise
 from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
 
@@ -24,9 +25,11 @@ __all__ = [
     "check",
     "normalise",
     "parse",
+    "readable",
     "scan",
     "tokenise",
     "write",
+    "write_readable",
 ]
 
 

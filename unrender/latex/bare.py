@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from unrender.latex.canonical import unified, write
-from unrender.latex.parser import parse
-from unrender.latex.tables import (
+from unrender.latex.commands import (
     LENGTH_ARGUMENT,
     LIMIT_OPERATORS,
     OPERATORS,
@@ -14,6 +13,7 @@ from unrender.latex.tables import (
     SWITCH_OF,
     TEXT,
 )
+from unrender.latex.parser import parse
 from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
 
 _FONTS = frozenset(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from unrender.latex.commands import ALWAYS_BRACED, LENGTH_ARGUMENT, ROWS, SIZED, SWITCH_OF, SYNONYMS, WRAPPERS
 from unrender.latex.parser import parse
-from unrender.latex.tables import ALWAYS_BRACED, LENGTH_ARGUMENT, SIZED, SWITCH_OF, SYNONYMS, WRAPPERS
 from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
 
 _SWITCHES = frozenset(
@@ -132,6 +132,11 @@ def _tokens(node: Node) -> list[str]:
                 if script is not None:
                     tokens += [mark, *_tokens(script if base is None else _braced(script))]
             return tokens
+        case Command(name, arguments) if name in ROWS:
+            tokens = [name, "{"]
+            for number, row in enumerate(arguments):
+                tokens += [*["\\\\"] * (number > 0), *_sequence(_items(row))]
+            return [*tokens, "}"]
         case Command(name, arguments, option):
             tokens = [name]
             if option is not None:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.latex.tables import (
+from unrender.latex.commands import (
     ALWAYS_BRACED,
     ARITY,
     DELIMITERS,
@@ -21,14 +21,16 @@ from unrender.latex.tables import (
     DROPPED_WITH_ARGUMENT,
     INFIX,
     LENGTH_ARGUMENT,
+    LONGEST_LENGTH,
     OPTIONAL_ARGUMENT,
+    ROWS,
     SIZED,
     SKIPS,
     TEXT,
 )
 
 Mask = NDArray[np.bool_]
-Kind = Literal["top", "group", "fence", "option", "array", "columns", "length"]
+Kind = Literal["top", "group", "fence", "option", "array", "rows", "columns", "length"]
 _ARRAY = "\\begin{array}", "\\end{array}"
 _COLUMNS = frozenset("lcr|")
 _MOST_FRAMES = 24
@@ -36,7 +38,7 @@ _REMEMBERED = 4096
 _MOST_REPEATS = (12, 6, 4, 3)  # of phrases of 1, 2, 3 and more tokens: all but one label in 500 keep to each
 _LONGEST_PHRASE = 24
 _SPARE = 7  # tokens: the end, and more than any one token can open
-_CLOSED_BY = {"group": "}", "columns": "}", "length": "}", "option": "]", "array": _ARRAY[1]}
+_CLOSED_BY = {"group": "}", "rows": "}", "columns": "}", "length": "}", "option": "]", "array": _ARRAY[1]}
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class _Frame:
     sub: bool = False
     sup: bool = False
     needs: tuple[tuple[str, int], ...] = ()  # commands, outermost first, with the number of arguments to come
-    filled: bool = False  # columns: one at least
+    filled: int = 0  # tokens of columns or a length
 
 
 @dataclass(frozen=True)
@@ -147,16 +149,18 @@ def _allowed(state: _State, token: str) -> bool:
     if state.last in LENGTH_ARGUMENT or state.last == _ARRAY[0]:
         return token == "{"
     if frame.kind == "columns":
-        return token in _COLUMNS or (token == "}" and frame.filled)
+        return token in _COLUMNS or (token == "}" and frame.filled > 0)
     if frame.kind == "length":
-        return token == "}" if frame.filled and token == "}" else token.isalnum() or token in (".", "-")
+        if token == "}":
+            return frame.filled > 0
+        return frame.filled < LONGEST_LENGTH and (token.isalnum() or token in (".", "-"))
     if token in SKIPS or token in INFIX or token in DROPPED_WITH_ARGUMENT:
         return False
     if _opens(token) and len(state.frames) >= _MOST_FRAMES:
         return False
     if frame.needs:
         command, _ = frame.needs[-1]
-        if command in ("_", "^") or command in ALWAYS_BRACED:
+        if command in ("_", "^") or command in ALWAYS_BRACED or command in ROWS:
             return token == "{"
         return _is_argument(token)
     if token in ("_", "^", "'"):
@@ -166,9 +170,7 @@ def _allowed(state: _State, token: str) -> bool:
 
 def _is_argument(token: str) -> bool:
     closing = token in ("}", "&", "\\\\", "_", "^", "'", "\\hline") or token in DROPPED
-    return not (
-        closing or (token.startswith(("\\right", "\\end{")) and token not in ("\\rightarrow", "\\rightharpoonup"))
-    )
+    return not (closing or _is_right(token) or token.startswith("\\end{"))
 
 
 def _fits(frame: _Frame, token: str) -> bool:
@@ -176,14 +178,14 @@ def _fits(frame: _Frame, token: str) -> bool:
     if token in ("}", "]") and frame.kind == "option":
         return token == "]"
     if token == "}":
-        return frame.kind == "group"
+        return frame.kind in ("group", "rows")
     if _is_right(token):
         return frame.kind == "fence"
     if token.startswith("\\end{") or token in ("&", "\\hline"):
         return frame.kind == "array" and token in ("&", "\\hline", _ARRAY[1])
     if token.startswith("\\begin{"):
         return token == _ARRAY[0]
-    return token != "\\\\" or frame.kind in ("array", "top")
+    return token != "\\\\" or frame.kind in ("array", "rows", "top")
 
 
 def _is_right(token: str) -> bool:
@@ -207,7 +209,7 @@ def _after(state: _State, token: str) -> _State:
     if state.last == _ARRAY[0]:
         return _State((*frames, _Frame("columns")))
     if frame.kind in ("columns", "length") and token != "}":
-        return _State((*frames[:-1], replace(frame, filled=True)))
+        return _State((*frames[:-1], replace(frame, filled=frame.filled + 1)))
     if frame.kind == "columns":
         return _State((*frames[:-1], _Frame("array")))
     if token == _CLOSED_BY.get(frame.kind) and not frame.needs:
@@ -221,18 +223,19 @@ def _write(frames: tuple[_Frame, ...], token: str) -> _State:
     """Take in a token that closes nothing."""
     frame, below = frames[-1], frames[:-1]
     if token == "{":
-        return _State((*frames, _Frame("group")))
+        is_stack = bool(frame.needs) and frame.needs[-1][0] in ROWS
+        return _State((*frames, _Frame("rows" if is_stack else "group")))
     if token == "[" and frame.needs and frame.needs[-1][0] in OPTIONAL_ARGUMENT:
         return _State((*frames, _Frame("option")))
     if _is_left(token):
         return _State((*frames, _Frame("fence")))
     if token in SIZED or token in LENGTH_ARGUMENT or token == _ARRAY[0]:
         return _State(frames, token)
-    if token in ("&", "\\\\", "\\hline") and frame.kind == "array":
-        return _State((*below, _Frame("array")))
+    if token in ("&", "\\\\", "\\hline") and frame.kind in ("array", "rows"):
+        return _State((*below, _Frame(frame.kind)))
     if token == "'":
         return _State((*below, replace(frame, sup=True)))
-    arity = 1 if token in ("_", "^") or token in TEXT else ARITY.get(token, 0)
+    arity = 1 if token in ("_", "^") or token in TEXT or token in ROWS else ARITY.get(token, 0)
     if arity:
         return _State((*below, replace(frame, needs=(*frame.needs, (token, arity)))))
     return _State(frames) if token in DROPPED else _State(_complete(frames))

@@ -1,26 +1,36 @@
-"""From tokens to the tree; a LatexError says what is wrong and where."""
+"""From tokens to the tree; a LatexError says what is wrong and where.
+
+Depth, length and the digits of a length are bounded, so that no text costs more than a formula may.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from unrender.errors import LatexError
-from unrender.latex.scanner import Lexeme, scan
-from unrender.latex.tables import (
+from unrender.latex.commands import (
     ARITY,
-    COLUMNS,
     DELIMITERS,
     DROPPED,
     DROPPED_WITH_ARGUMENT,
     INFIX,
     LENGTH_ARGUMENT,
     LIMIT_OPERATORS,
+    LONGEST_LENGTH,
     MATRICES,
     OPERATORS,
     OPTIONAL_ARGUMENT,
+    ROWS,
     SIZED,
     SKIPS,
     TEXT,
     TEXT_AS_ROMAN,
+    UNWRAPPED,
 )
+from unrender.latex.environments import columns_of
+from unrender.latex.scanner import Lexeme, scan
 from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
 
+MAX_CHARACTERS = 20_000
 _MAX_DEPTH = 60  # deeper nesting is no formula, and must not exhaust the stack
 _LENGTH = frozenset("0123456789.,-+ ")
 _NO_ARGUMENT = frozenset({"}", "&", "\\\\", "_", "^"})
@@ -29,6 +39,10 @@ _CLOSINGS = frozenset("\\right" + delimiter for delimiter in DELIMITERS)
 
 def parse(text: str) -> tuple[Node, ...]:
     """Parse a formula into its nodes."""
+    if len(text) > MAX_CHARACTERS:
+        raise LatexError(
+            f"a formula of {len(text):,} characters; at most {MAX_CHARACTERS:,} are parsed", MAX_CHARACTERS
+        )
     return _Parser(scan(text), len(text)).items(frozenset())
 
 
@@ -41,18 +55,22 @@ class _Parser:
 
     def items(self, stops: frozenset[str]) -> tuple[Node, ...]:
         """Parse until one of `stops` (left unread) or the end of the text."""
+        with self._deeper(self._position()):
+            return self._items(stops)
+
+    def _items(self, stops: frozenset[str]) -> tuple[Node, ...]:
         nodes: list[Node] = []
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise LatexError("the formula is nested too deeply", self._position())
         while (token := self._peek()) is not None and token not in stops:
             if token in INFIX:
                 self._take()
                 under = self.items(stops)
-                self._depth -= 1
                 return (Command(INFIX[token], (Group(_roman_scope(nodes)), Group(under))),)
             if token in ("_", "^", "'"):
                 self._script(nodes)
+            elif token.startswith("\\begin{") and token[7:-1] in UNWRAPPED:
+                self._take()
+                nodes += self.items(frozenset({"\\end{" + token[7:]}))
+                self._take()
             else:
                 node = self._node()
                 if node is not None:
@@ -60,8 +78,15 @@ class _Parser:
         if token is None and stops:
             expected = "\\right" if stops is _CLOSINGS else " or ".join(sorted(stops))
             raise LatexError(f"the formula ends where {expected} was expected", self._length)
-        self._depth -= 1
         return _roman_scope(nodes)
+
+    @contextmanager
+    def _deeper(self, position: int) -> Iterator[None]:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise LatexError("the formula is nested too deeply", position)
+        yield
+        self._depth -= 1
 
     def _node(self) -> Node | None:
         lexeme = self._take()
@@ -103,7 +128,10 @@ class _Parser:
             return Command("\\hspace", (self._bare_length(lexeme),))
         if token in TEXT:
             name = "\\mathrm" if token in TEXT_AS_ROMAN else token
-            return Command(name, (self._text_argument(lexeme),))
+            with self._deeper(lexeme.position):
+                return Command(name, (self._text_argument(lexeme),))
+        if token in ROWS:
+            return Command(token, self._stacked_rows(lexeme))
         if token in ARITY:
             option = self._option() if token in OPTIONAL_ARGUMENT else None
             return Command(token, tuple(self._argument(lexeme) for _ in range(ARITY[token])), option)
@@ -167,11 +195,8 @@ class _Parser:
             dashes = self._lexemes[self._next]
             self._lexemes[self._next] = Lexeme(token[1:], dashes.position + 1)
             return Symbol("-")
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise LatexError("the formula is nested too deeply", lexeme.position)
-        node = self._node()
-        self._depth -= 1
+        with self._deeper(lexeme.position):
+            node = self._node()
         if node == Symbol("\\rm"):
             return Group(_roman_scope([node]))
         return node if node is not None else self._argument(lexeme)
@@ -194,7 +219,7 @@ class _Parser:
                 raise LatexError(f"{lexeme.token} needs a length in braces", lexeme.position)
             symbols.append(Symbol(self._take().token))
         self._take()
-        return Group(tuple(symbols))
+        return _checked_length(symbols, lexeme)
 
     def _bare_length(self, lexeme: Lexeme) -> Group:
         symbols: list[Node] = []
@@ -205,27 +230,36 @@ class _Parser:
             if token is None or not token.isalpha() or not symbols:
                 raise LatexError(f"{lexeme.token} needs a length", lexeme.position)
             symbols.append(Symbol(self._take().token))
-        return Group(tuple(symbols))
+        return _checked_length(symbols, lexeme)
+
+    def _stacked_rows(self, lexeme: Lexeme) -> tuple[Node, ...]:
+        """Parse the rows of \\substack, each a group."""
+        if self._peek() != "{":
+            raise LatexError(f"{lexeme.token} needs its rows in braces", lexeme.position)
+        rows: list[Node] = []
+        while self._take().token != "}":
+            rows.append(Group(self.items(frozenset({"\\\\", "}"}))))
+        return tuple(rows)
 
     def _text_argument(self, lexeme: Lexeme) -> Node:
         """Parse text: white space becomes ~, everything else as in a formula."""
         if self._peek() != "{":
             return self._argument(lexeme)
-        self._take()
-        blanks_count = not self._is_spaced()
+        opening = self._take()
+        blanks_count = not (opening.after_blank and self._is_spaced())
         nodes: list[Node] = []
         while (token := self._peek()) != "}":
             if token is None:
                 raise LatexError(f"{lexeme.token} is not closed", lexeme.position)
             blank = blanks_count and self._lexemes[self._next].after_blank
-            if blank and nodes and nodes[-1] != Symbol("~") and token != "~":
+            if blank and nodes[-1:] != [Symbol("~")] and token != "~":
                 nodes.append(Symbol("~"))
             if token in ("_", "^", "'"):
                 self._script(nodes)
             elif (node := self._node()) is not None:
                 nodes.append(node)
         closing = self._take()
-        if blanks_count and closing.after_blank and nodes and nodes[-1] != Symbol("~"):
+        if blanks_count and closing.after_blank and nodes[-1:] != [Symbol("~")]:
             nodes.append(Symbol("~"))
         return Group(_roman_scope(nodes))
 
@@ -244,14 +278,13 @@ class _Parser:
         name = begin.token[7:-1]
         if name != "array" and name not in MATRICES:
             raise LatexError(f"the environment {name} is not known", begin.position)
-        columns = self._columns(begin) if name == "array" else COLUMNS.get(name, "")
+        columns = self._columns(begin) if name == "array" else ""
         rows, lines = self._rows("\\end{" + name + "}")
         width = max((len(row) for row in rows), default=0)
         if name == "array":
             return Array(columns, rows, lines)
-        columns = (columns * width)[:width] if columns else "c" * width
         fence = MATRICES[name]
-        array = Array(columns, rows, lines)
+        array = Array(columns_of(name, width), rows, lines)
         return array if fence is None else Fence(fence[0], (array,), fence[1])
 
     def _columns(self, begin: Lexeme) -> str:
@@ -311,14 +344,21 @@ class _Parser:
         return self._lexemes[self._next - 1]
 
 
+def _checked_length(symbols: list[Node], lexeme: Lexeme) -> Group:
+    if len(symbols) > LONGEST_LENGTH:
+        raise LatexError(f"the length after {lexeme.token} has more than {LONGEST_LENGTH} characters", lexeme.position)
+    return Group(tuple(symbols))
+
+
 def _roman_scope(nodes: list[Node]) -> tuple[Node, ...]:
-    """Turn the switch \\rm into \\mathrm over what follows it, up to the next switch."""
-    if Symbol("\\rm") not in nodes:
+    """Turn each switch \\rm into \\mathrm over what follows it, up to the next one."""
+    switches = [index for index, node in enumerate(nodes) if node == Symbol("\\rm")]
+    if not switches:
         return tuple(nodes)
-    index = nodes.index(Symbol("\\rm"))
-    rest = nodes[index + 1 :]
-    until = rest.index(Symbol("\\rm")) if Symbol("\\rm") in rest else len(rest)
-    scope = rest[:until]
-    if len(scope) == 1 and isinstance(scope[0], Group):
-        scope = list(scope[0].items)
-    return (*nodes[:index], Command("\\mathrm", (Group(tuple(scope)),)), *_roman_scope(rest[until:]))
+    scoped = nodes[: switches[0]]
+    for start, end in zip(switches, [*switches[1:], len(nodes)], strict=True):
+        scope = tuple(nodes[start + 1 : end])
+        if len(scope) == 1 and isinstance(scope[0], Group):
+            scope = scope[0].items
+        scoped.append(Command("\\mathrm", (Group(scope),)))
+    return tuple(scoped)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from unrender.errors import LatexError
-from unrender.latex.tables import ALIASES, DELIMITERS
+from unrender.latex.commands import ALIASES, DELIMITERS
 
 _LEXEME = re.compile(
     r"(?P<environment>\\(?:begin|end)\s*\{\s*[a-zA-Z]+\*?\s*\})"
@@ -15,9 +15,10 @@ _LEXEME = re.compile(
     r"|(?P<comment>%[^\n]*)"
     r"|(?P<blank>\s+)"
     r"|(?P<dashes>-{2,3})"
-    r"|(?P<character>[!-~])",
+    r"|(?P<character>[!-~°])",
 )
 _DELIMITER = re.compile(r"\\[a-zA-Z]+|\\[^\sa-zA-Z]|[!-~]")
+_DEGREES = frozenset({"°", "\\degree"})
 _IGNORED_CHARACTERS = frozenset("$")
 
 
@@ -50,7 +51,10 @@ def scan(text: str) -> list[Lexeme]:
             continue
         if kind == "fence":
             piece, position = _with_delimiter(text, piece.strip(), position)
-        lexemes.append(Lexeme(_canonical(kind, piece), start, blank))
+        if piece in _DEGREES:
+            lexemes += [Lexeme("^", start, blank), Lexeme("\\circ", start)]
+        else:
+            lexemes.append(Lexeme(_canonical(kind, piece), start, blank))
         blank = False
     return lexemes
 

@@ -5,7 +5,7 @@
 import re
 import unicodedata
 
-from unrender.formats.formulas.math import (
+from unrender.formats.formulas.meaning import (
     Accented,
     Boxed,
     Fenced,
@@ -24,7 +24,7 @@ from unrender.formats.formulas.math import (
     Word,
     read_formula,
 )
-from unrender.formats.formulas.symbols import ACCENTS, in_font
+from unrender.latex.characters import ACCENTS, in_font
 
 _RAISED = dict(zip("0123456789+−=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWαβγδθφχ′∗†",
                    "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵅᵝᵞᵟᶿᵠᵡ′*†", strict=True))  # fmt: skip

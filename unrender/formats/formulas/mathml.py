@@ -7,7 +7,7 @@ Fonts are written as the mathematical letters of Unicode, because browsers ignor
 
 from html import escape
 
-from unrender.formats.formulas.math import (
+from unrender.formats.formulas.meaning import (
     Accented,
     Boxed,
     Fenced,
@@ -26,7 +26,7 @@ from unrender.formats.formulas.math import (
     Word,
     read_formula,
 )
-from unrender.formats.formulas.symbols import UNDER, in_font
+from unrender.latex.characters import UNDER, in_font
 
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 _MARKS = {

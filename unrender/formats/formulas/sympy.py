@@ -9,7 +9,7 @@ before a bracket with commas, are functions; a subscript is part of the name; e 
 from collections.abc import Callable, Sequence
 
 from unrender.errors import NotationError
-from unrender.formats.formulas.math import (
+from unrender.formats.formulas.meaning import (
     Accented,
     Fenced,
     Fraction,

@@ -5,8 +5,8 @@
 import keyword
 
 from unrender.errors import NotationError
-from unrender.formats.formulas.math import Accented, Letter, Math, Row, Scripted, Sign, Word, plain_text
-from unrender.formats.formulas.symbols import GREEK
+from unrender.formats.formulas.meaning import Accented, Letter, Math, Row, Scripted, Sign, Word, plain_text
+from unrender.latex.characters import GREEK
 
 FUNCTIONS = {
     "sin": "sin", "cos": "cos", "tan": "tan", "tg": "tan", "cot": "cot", "ctg": "cot", "sec": "sec", "csc": "csc",

@@ -2,7 +2,7 @@
 
 # ruff: noqa: RUF001 - characters that look alike are meant
 
-from unrender.formats.formulas.math import (
+from unrender.formats.formulas.meaning import (
     Accented,
     Boxed,
     Fenced,
@@ -21,7 +21,7 @@ from unrender.formats.formulas.math import (
     Word,
     read_formula,
 )
-from unrender.formats.formulas.symbols import GREEK, Font
+from unrender.latex.characters import GREEK, Font
 
 _VARIANTS = {"ϵ": "epsilon.alt", "ε": "epsilon", "ϕ": "phi.alt", "φ": "phi", "ϑ": "theta.alt", "ϰ": "kappa.alt",
              "ϖ": "pi.alt", "ϱ": "rho.alt", "ς": "sigma.alt"}  # fmt: skip

@@ -14,7 +14,7 @@ from pathlib import Path
 from unrender import latex
 from unrender.errors import LatexError
 from unrender.evaluation.datasets.folders import LABELS, open_labels
-from unrender.latex.tables import SPACES
+from unrender.latex.commands import SPACES
 from unrender.tokens import LatexTokenizer
 
 MAX_TOKENS = 150  # seed 004, 5.2

@@ -12,7 +12,7 @@ ARITY = {
         \\mathnormal \\boldsymbol \\phantom \\hphantom \\vphantom \\smash \\mathop \\mathbin \\mathrel \\mathord
         \\mathopen \\mathclose \\mathpunct \\mathinner \\boxed \\fbox \\textrm \\textup \\textit \\textbf \\textsf
         \\texttt \\textsc \\emph \\lefteqn \\rlap \\llap \\operatorname \\operatorname* \\cancel
-        \\xrightarrow \\xleftarrow""".split(),
+        \\bcancel \\xcancel \\pmod \\xrightarrow \\xleftarrow \\xleftrightarrow \\xRightarrow""".split(),
         1,
     ),
 }
@@ -20,10 +20,12 @@ ARITY = {
 ALWAYS_BRACED = frozenset(
     "\\acute \\bar \\breve \\check \\ddot \\dddot \\dot \\grave \\hat \\mathring \\tilde \\vec".split()
 )
-OPTIONAL_ARGUMENT = frozenset({"\\sqrt", "\\xrightarrow", "\\xleftarrow"})
+ROWS = frozenset({"\\substack"})  # rows in one pair of braces
+OPTIONAL_ARGUMENT = frozenset({"\\sqrt", "\\xrightarrow", "\\xleftarrow", "\\xleftrightarrow", "\\xRightarrow"})
 TEXT_AS_ROMAN = frozenset({"\\text", "\\mbox", "\\hbox", "\\textnormal"})
 TEXT = TEXT_AS_ROMAN | frozenset("\\textrm \\textup \\textit \\textbf \\textsf \\texttt \\textsc \\emph \\fbox".split())
 LENGTH_ARGUMENT = frozenset({"\\hspace", "\\vspace"})
+LONGEST_LENGTH = 24  # tokens
 SKIPS = frozenset({"\\hskip", "\\kern", "\\mskip", "\\mkern"})  # followed by a bare length
 SIZED = frozenset("\\big \\Big \\bigg \\Bigg \\bigl \\Bigl \\biggl \\Biggl \\bigr \\Bigr \\biggr \\Biggr \\bigm \\Bigm "
                   "\\biggm \\Biggm".split())  # fmt: skip
@@ -52,16 +54,26 @@ MATRICES = {
     "vmatrix": ("|", "|"),
     "Vmatrix": ("\\|", "\\|"),
     "cases": ("\\{", "."),
+    "dcases": ("\\{", "."),
+    "rcases": (".", "\\}"),
     "aligned": None,
     "split": None,
     "gathered": None,
     "align": None,
     "align*": None,
+    "gather": None,
+    "gather*": None,
+    "multline": None,
+    "multline*": None,
     "eqnarray": None,
     "eqnarray*": None,
 }
-COLUMNS = {"cases": "ll", "aligned": "rl", "split": "rl", "align": "rl", "align*": "rl", "eqnarray": "rcl",
-           "eqnarray*": "rcl"}  # fmt: skip
+UNWRAPPED = frozenset({"equation", "equation*", "displaymath", "math"})  # mean nothing but what stands in them
+COLUMNS = {
+    **dict.fromkeys(["cases", "dcases", "rcases"], "ll"),
+    **dict.fromkeys(["aligned", "split", "align", "align*"], "rl"),
+    **dict.fromkeys(["eqnarray", "eqnarray*"], "rcl"),
+}
 
 # One spelling for what looks the same, most frequent first in the Im2Latex labels.
 SYNONYMS = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from unrender import latex
 from unrender.errors import LatexError, NotationError
-from unrender.formats.formulas.symbols import (
+from unrender.latex.characters import (
     ACCENTS,
     DELIMITERS,
     EM_OF_UNIT,

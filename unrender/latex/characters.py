@@ -51,7 +51,8 @@ _RELATIONS = {
     "Longleftrightarrow": "⟺", "mapsto": "↦", "longmapsto": "⟼", "hookrightarrow": "↪", "hookleftarrow": "↩",
     "uparrow": "↑", "downarrow": "↓", "updownarrow": "↕", "Uparrow": "⇑", "Downarrow": "⇓", "Updownarrow": "⇕",
     "nearrow": "↗", "searrow": "↘", "swarrow": "↙", "nwarrow": "↖", "rightharpoonup": "⇀", "rightharpoondown": "⇁",
-    "leftharpoonup": "↼", "leftharpoondown": "↽", "rightleftharpoons": "⇌", "leadsto": "⇝", "rightsquigarrow": "⇝",
+    "leftharpoonup": "↼", "leftharpoondown": "↽", "rightleftharpoons": "⇌",
+    "leftrightharpoons": "⇋", "leadsto": "⇝", "rightsquigarrow": "⇝",
     "therefore": "∴", "because": "∵", "lhd": "⊲", "rhd": "⊳", "unlhd": "⊴", "unrhd": "⊵",
 }  # fmt: skip
 _LARGE = {
