@@ -77,7 +77,14 @@ def test_json_that_cannot_be_read_is_refused(text: str):
 
 def test_a_formula_alone_is_its_latex():
     assert formats.write(FORMULA, "latex") == r"\frac { a } { b }"
-    assert formats.parse(r" \frac { a } { b } ", "latex") == FORMULA
+    assert formats.parse(r" \frac{a}{b} ", "latex") == one_page(Block(kind="formula", text=r"\frac{a}{b}"))
+
+
+def test_latex_becomes_readable_and_the_tokens_stay():
+    document = formats.parse(r"\frac { a } { b }", "latex")
+    assert formats.write(document, "latex") == document.text == r"\frac{a}{b}"
+    assert document.written == r"\frac { a } { b }"
+    assert formats.parse(r"\frac { a", "latex").text == r"\frac { a"
 
 
 def test_a_latex_document_escapes_text_and_keeps_formulas():

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_play
 from serving import QUADRATIC, running, saying_reader
 
 from unrender.checkpoints import embedded_names
+from unrender.latex import readable
 from unrender.server import Limits, Shelf, create_app
 
 ROOT = Path(__file__).parent.parent
@@ -231,7 +232,13 @@ def test_the_source_can_be_edited_with_live_preview(result):
 
 @pytest.mark.parametrize(
     ("notation", "expected"),
-    [("latex", TEXT), ("mathml", "<math"), ("markdown", "$$"), ("typst", "sqrt("), ("json", '"probability": 0.55')],
+    [
+        ("latex", readable(TEXT)),
+        ("mathml", "<math"),
+        ("markdown", "$$"),
+        ("typst", "sqrt("),
+        ("json", '"probability": 0.55'),
+    ],
 )
 def test_the_result_is_copied_in_every_notation(result, notation, expected):
     result.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -249,7 +256,9 @@ def test_a_copy_holds_the_corrections(result):
     result.click("#copy")
     expect(result.locator("#status")).to_contain_text("Copied", timeout=WAIT)
     document = json.loads(result.evaluate("navigator.clipboard.readText()"))
-    assert document["text"] == document["pages"][0]["blocks"][0]["text"] == TEXT.replace("{ b ^", "{ 6 ^")
+    corrected = TEXT.replace("{ b ^", "{ 6 ^")
+    assert document["text"] == document["pages"][0]["blocks"][0]["text"] == readable(corrected)
+    assert document["pages"][0]["blocks"][0]["written"] == corrected
 
 
 def test_the_result_is_downloaded_under_its_name(result):

@@ -79,18 +79,21 @@ class Reading:
 
     text: str
     confidence: float
+    written: str = ""  # by the model, where `text` is a tidier spelling
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
     """One thing on a page: a formula, a word, a text, a heading, a picture with its caption, a form's fields.
 
-    `fields` holds the parsed JSON of tasks that have one; `level` the depth of a heading; `children` what
-    is nested (captions, list items); `readings` the n best, best first, when more than one was asked for.
+    `written` is how the model wrote it, token by token, where `text` is a tidier spelling; `fields` holds the
+    parsed JSON of tasks that have one; `level` the depth of a heading; `children` what is nested (captions, list
+    items); `readings` the n best, best first, when more than one was asked for.
     """
 
     kind: str
     text: str = ""
+    written: str = ""
     box: Box | None = None
     tokens: tuple[Token, ...] = ()
     fields: Json = None
@@ -131,6 +134,11 @@ class Document:
     @property
     def text(self) -> str:
         return "\n\n".join(page.text for page in self.pages if page.text)
+
+    @property
+    def written(self) -> str:
+        """The text as the model wrote it: what is compared with a label."""
+        return "\n\n".join(text for block in self.blocks if (text := block.written or block.text))
 
     @property
     def status(self) -> Status:

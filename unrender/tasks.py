@@ -10,6 +10,7 @@ from unrender import latex, metrics
 from unrender.documents import Block, Json
 from unrender.errors import ConfigError
 from unrender.formats.donut import parse_tags
+from unrender.formats.tex import formula_block
 from unrender.metrics import Measure
 
 Metric = Callable[[Sequence[str], Sequence[str]], Measure]  # (references, predictions)
@@ -67,6 +68,10 @@ def _one_block(kind: str) -> Callable[[str], tuple[Block, ...]]:
         return (Block(kind=kind, text=text.strip()),)
 
     return parse
+
+
+def _formula(text: str) -> tuple[Block, ...]:
+    return (formula_block(text),)
 
 
 def _tagged_block(text: str) -> tuple[Block, ...]:
@@ -127,7 +132,7 @@ TASKS: Mapping[str, Task] = {
             name="formula",
             summary="a formula, printed or written by hand, to LaTeX",
             notation="latex",
-            parse=_one_block("formula"),
+            parse=_formula,
             metrics=_FORMULA,
             check=_is_formula,
             default_model="formula",

@@ -96,10 +96,10 @@ class Scoring:
     def _text(self, example: Example, document: Document) -> Case:
         truth = example.text or ""
         lines = self.task.notation == "markdown"  # where blocks end is part of the text
-        reference, prediction = (_form(text, self.comparison, lines) for text in (truth, document.text))
+        reference, prediction = (_form(text, self.comparison, lines) for text in (truth, document.written))
         return Case(
             example=example,
-            text=document.text,
+            text=document.written,
             reference=reference,
             prediction=prediction,
             confidence=document.confidence,

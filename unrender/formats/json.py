@@ -94,6 +94,7 @@ def _block(value: object) -> Block:
     return Block(
         kind=_text(given["kind"]),
         text=_text(given.get("text", "")),
+        written=_text(given.get("written", "")),
         box=_box(given["box"]) if "box" in given else None,
         tokens=_all(_token, given.get("tokens", [])),
         fields=given.get("fields"),  # type: ignore[arg-type]  # json.loads gives nothing but Json
@@ -121,7 +122,8 @@ def _alternative(value: object) -> Alternative:
 
 def _reading(value: object) -> Reading:
     given = _object(value)
-    return Reading(_text(given.get("text", "")), _number(given["confidence"]))
+    written = _text(given.get("written", ""))
+    return Reading(_text(given.get("text", "")), _number(given["confidence"]), written)
 
 
 def _box(value: object) -> Box:

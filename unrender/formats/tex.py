@@ -3,10 +3,12 @@
 import re
 
 from unrender.documents import Block, Document
+from unrender.errors import LatexError
 from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, one_page
 from unrender.formats.fields import as_lines
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid, spans
+from unrender.latex import readable
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
             "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}  # fmt: skip
@@ -25,7 +27,17 @@ def write_latex(document: Document) -> str:
 
 def parse_latex(text: str) -> Document:
     """Take the text as one formula."""
-    return one_page(Block(kind="formula", text=text.strip()))
+    return one_page(formula_block(text))
+
+
+def formula_block(text: str) -> Block:
+    """Return a formula as people write it; one that is not well-formed stays as it is."""
+    written = text.strip()
+    try:
+        tidy = readable(written)
+    except LatexError:
+        tidy = written
+    return Block(kind="formula", text=tidy, written=written if written != tidy else "")
 
 
 def _write(block: Block) -> str:

@@ -113,9 +113,15 @@ class TextSystem:
             blocks[0],
             tokens=tuple(self._tokens(look)),
             confidence=_confidence(decoded, line),
-            readings=tuple(Reading(self.tokenizer.decode(one.tokens), _confidence(one, line)) for one in best),
+            readings=tuple(self._reading(one, line) for one in best),
         )
         return (whole,)
+
+    def _reading(self, decoded: Decoded, line: Line) -> Reading:
+        text = self.tokenizer.decode(decoded.tokens)
+        parsed = self.task.parse(text)
+        block = parsed[0] if len(parsed) == 1 else Block(kind="text", text=text)
+        return Reading(block.text, _confidence(decoded, line), block.written)
 
     def _tidied(self, decoded: Decoded) -> Decoded:
         """Make arrays declare the columns they have; of readings that are the same then, the first is kept."""

@@ -105,6 +105,7 @@ class ReadingShape(BaseModel):
     """One of the n best."""
 
     text: str = ""
+    written: str = ""
     confidence: float
 
 
@@ -113,6 +114,7 @@ class BlockShape(BaseModel):
 
     kind: str
     text: str = ""
+    written: str = ""
     box: BoxShape | None = None
     tokens: list[TokenShape] = []
     fields: JsonValue = None

@@ -50,7 +50,7 @@ def reading_validator(
         rates: dict[str, float] = {}
         for name, pairs in sets.items():
             documents = reader.read_many((image for image, _ in pairs), batch=batch, options=options)
-            texts = [document.text for document in documents]
+            texts = [document.written for document in documents]
             rates[name] = round(metrics.wer([target for _, target in pairs], texts).value, 4)
         return {**rates, "score": sum(rates.values()) / len(rates)}
 

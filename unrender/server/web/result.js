@@ -58,10 +58,10 @@ function describe(page) {
 
 /** Offer the other readings of the whole; choosing one puts it in place of the source. */
 function drawOthers(readings) {
-  const items = readings.map(({ text, confidence }) => {
+  const items = readings.map(({ text, written, confidence }) => {
     const button = element("button", { type: "button", className: "quiet" }, `${text} (${percent(confidence)})`);
     button.addEventListener("click", () => {
-      source.take(text);
+      source.take(written ?? text);
       source.editing = false;
       drawSource();
       changed();
@@ -115,21 +115,27 @@ async function render() {
 
 /** Write the result, as it stands now, in a notation. */
 async function written(notation, signal) {
-  if (notation === "json") return JSON.stringify(state.kind === "fields" ? fieldsAlone() : corrected(), null, 2);
-  if (state.kind === "formula") return notation === "latex" ? source.text : api.convert(source.text, "latex", notation, signal);
+  if (notation === "json") return JSON.stringify(state.kind === "fields" ? fieldsAlone() : corrected(await tidy(signal)), null, 2);
+  if (state.kind === "formula") return notation === "latex" ? tidy(signal) : api.convert(source.text, "latex", notation, signal);
   const { source: name, model, task, status } = state.document;
   const pages = corrected().pages.map((page) => ({ ...page, blocks: page.blocks?.map(({ tokens, ...block }) => block) }));
   return api.convert(JSON.stringify({ source: name, model, task, status, pages }), "json", notation, signal);
 }
 
+/** The text as people write it, with what was chosen and typed. */
+async function tidy(signal) {
+  if (!source.changed) return state.document.text;
+  return state.kind === "formula" ? api.convert(source.text, "latex", "latex", signal) : source.text;
+}
+
 /** The document with what was chosen and typed. */
-function corrected() {
+function corrected(text = source.text) {
   if (!source.changed) return state.document;
   const { pages: [page, ...others], ...document } = state.document;
   const { blocks: [block, ...rest], ...sheet } = page;
   const tokens = source.tokens.map(({ chosen, typed, ...token }) => token);
-  const blocks = [{ ...block, text: source.text, tokens }, ...rest];
-  return { ...document, text: source.text, pages: [{ ...sheet, text: source.text, blocks }, ...others] };
+  const blocks = [{ ...block, text, ...(block.written && { written: source.text }), tokens }, ...rest];
+  return { ...document, text, pages: [{ ...sheet, text, blocks }, ...others] };
 }
 
 function fieldsAlone() {

@@ -20,7 +20,7 @@ export class Source {
   /** Take the tokens of a block; a block without tokens is one token. */
   load(block) {
     const tokens = block.tokens ?? [];
-    this.separator = tokens.map((token) => token.text ?? "").join(" ") === block.text ? " " : "";
+    this.separator = tokens.map((token) => token.text ?? "").join(" ") === (block.written ?? block.text) ? " " : "";
     const whole = tokens.length ? tokens : [{ text: block.text, probability: 1 }];
     this.tokens = whole.map((token) => ({ ...token, text: token.text ?? "" }));
     this.original = this.tokens;
