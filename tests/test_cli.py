@@ -164,10 +164,20 @@ def test_every_verb_explains_itself(run, verb):
 
 
 def test_a_missing_extra_is_one_sentence(run, monkeypatch):
-    def import_module(name):
-        raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi")
-
-    monkeypatch.setattr("importlib.import_module", import_module)
+    for name in [name for name in sys.modules if name.startswith("unrender.server")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
     ran = run("serve")
     assert ran.code == 1
     assert ran.err == "Error: This needs fastapi; install it with: pip install 'unrender[serve]'\n"
+
+
+def test_a_listed_task_without_a_model_says_what_to_give(run, picture):
+    ran = run("read", picture, "-t", "word")
+    assert ran.code == 1
+    assert ran.err == (
+        "Error: unrender has no model of its own for the task word; give one with --model, such as recognizer.\n"
+    )
+    assert run("read", picture, "-t", "labels").errors == [
+        "Error: unrender has no model of its own for the task labels; give one with --model."
+    ]

@@ -1,0 +1,183 @@
+"""The verbs that study models: train, evaluate, calibrate, export, data, bench."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unrender.cli.console import AsJson, Engine, Workers, needs, say, show_progress
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="Name of a recipe: formula, donut, nougat, swimnet, trocr-small, ...")],
+    data: Annotated[Path | None, typer.Option(help="Folder of pictures with labels.tsv, or prepared arrays.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", help="Folder of the run; runs/NAME unless told otherwise.")] = None,
+    resume: Annotated[bool, typer.Option(help="Go on where the folder's last checkpoint stopped.")] = False,
+    hours: Annotated[
+        float | None, typer.Option(min=0, help="Stop after so many hours; a later --resume goes on.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(help="Model to start from; the recipe's published weights otherwise.")
+    ] = None,
+    scratch: Annotated[
+        bool, typer.Option(help="Start from random weights and a vocabulary read off the labels.")
+    ] = False,
+) -> None:
+    """Train a model by a recipe and write its model folder.
+
+    Example: unrender train formula --hours 8
+    """
+    with needs("train"):
+        from unrender.training import recipes
+
+    folder = recipes.train(recipe, data=data, out=out, resume=resume, hours=hours, start=start, scratch=scratch)
+    typer.echo(str(folder))
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(help="Name or folder of a model.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of pictures with their truth, or the file that lists them.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, drawn at random without replacement.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that draw and of the intervals.")] = 0,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
+    engine: Engine = None,
+    workers: Workers = None,
+    column: Annotated[str | None, typer.Option(help="Column of metadata.jsonl that holds the truth.")] = None,
+    compare: Annotated[
+        str | None, typer.Option(help="tokens, unified, symbols, tree or record; by default as the format asks.")
+    ] = None,
+    seen: Annotated[
+        bool, typer.Option("--seen", help="Formulas only: also typeset reading and truth and compare the glyphs.")
+    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Folder for report.html: plots, worst and random cases.")] = None,
+    words: Annotated[str, typer.Option(help="Receipts only: given (the set's own words) or ocr.")] = "given",
+    held_out: Annotated[bool, typer.Option(help="Receipts only: the fifth that is never trained on.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a model on a dataset: read every picture and compare with its truth.
+
+    Example: unrender evaluate formula im2latex-printed-validate --limit 1000 --report out
+    """
+    import numpy as np
+
+    from unrender.evaluation.datasets import open_dataset
+    from unrender.evaluation.evaluate import describe, evaluate, find_words
+    from unrender.evaluation.report import write_report
+    from unrender.evaluation.scoring import find_comparison
+    from unrender.evaluation.workers import open_readers
+    from unrender.reading.options import Options
+
+    kind, comparison = find_words(words), None if compare is None else find_comparison(compare)
+    dataset = open_dataset(folder, column=column, held_out=held_out)
+    if limit is not None:
+        dataset = dataset.sample(limit, np.random.default_rng(seed))
+    for note in dataset.notes:
+        say(f"Note: {note}")
+    with open_readers(model, engine=engine, workers=workers, pictures=len(dataset)) as reader:
+        result = evaluate(
+            reader,
+            dataset,
+            options=Options(beams=beam),
+            comparison=comparison,
+            words=kind,
+            seen=seen,
+            progress=show_progress,
+        )
+    if seen and (refused := len(dataset) - result.measures["cdm"].samples):
+        say(f"Note: TeX refuses {refused:,} of the truths; they are left out of cdm and exp_rate_cdm.")
+    failed = result.statuses()["failed"]
+    if failed:
+        say(f"Note: {failed:,} pictures could not be read and count as read empty.")
+    rng = np.random.default_rng(seed)
+    intervals = {} if as_json and report is None else result.intervals(rng)
+    typer.echo(json.dumps(result.summary()) if as_json else describe(result, intervals))
+    if report is not None:
+        say(f"Note: the report is {write_report(result, intervals, report, rng)}.")
+
+
+def calibrate(
+    model: Annotated[str, typer.Argument(help="Name or folder of a model.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of pictures with their truth, none of them trained on.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, drawn at random without replacement.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that draw.")] = 0,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
+    workers: Workers = None,
+    words: Annotated[str, typer.Option(help="Receipts only: given, ocr, or both, one after the other.")] = "both",
+    held_out: Annotated[bool, typer.Option(help="Receipts only: the fifth that is never trained on.")] = False,
+) -> None:
+    """Make a model's confidences true: fit them on pictures with known truth and store the fit in its config.json.
+
+    Prints the expected calibration error as it was and, by five folds, as it is.
+    """
+    import numpy as np
+
+    from unrender.evaluation.calibrate import calibrate, store
+    from unrender.evaluation.datasets import open_dataset
+    from unrender.evaluation.evaluate import find_words
+    from unrender.evaluation.workers import open_readers
+    from unrender.reading.options import Options
+
+    kinds = [find_words(kind) for kind in (("given", "ocr") if words == "both" else (words,))]
+    dataset = open_dataset(folder, held_out=held_out)
+    if limit is not None:
+        dataset = dataset.sample(limit, np.random.default_rng(seed))
+    with open_readers(model, workers=workers, pictures=len(dataset)) as reader:
+        found = calibrate(reader, dataset, options=Options(beams=beam), words=kinds, progress=show_progress)
+    store(model, found.lines)
+    typer.echo(
+        f"expected calibration error {found.before:.4f} before, {found.after:.4f} after, on {found.n:,} pictures"
+    )
+
+
+def export(
+    model: Annotated[str, typer.Argument(help="Name or folder of a model.")],
+    out: Annotated[Path, typer.Argument(help="Model folder to write.")],
+    int8: Annotated[bool, typer.Option(help="Store weights in 8 bits: a quarter of the size.")] = False,
+) -> None:
+    """Write a model's ONNX graphs, after comparing them with torch step by step."""
+    from unrender.checkpoints import find_pages
+
+    with needs("train"):
+        from unrender.engines import export as exporting
+        from unrender.engines.page_export import export_pages
+
+    labels = find_pages(model)
+    folder = exporting.export(model, out, int8=int8) if labels is None else export_pages(labels, out, int8=int8)
+    typer.echo(str(folder))
+
+
+def data(
+    name: Annotated[str, typer.Argument(help="Which data to prepare: formula.")],
+    source: Annotated[Path, typer.Argument(help="Folder that holds the raw sets.")],
+    out: Annotated[Path | None, typer.Option("-o", help="Folder to write; the cache unless told otherwise.")] = None,
+) -> None:
+    """Prepare training data once: normalise, typeset, write by hand, and store as arrays with an index."""
+    with needs("train"):
+        from unrender.training.formula import corpora
+
+    typer.echo(str(corpora.make(name, source, out)))
+
+
+def bench(
+    model: Annotated[str, typer.Argument(help="Name or folder of a model.")] = "formula",
+    against: Annotated[str, typer.Option(help="transformers: compare one of the seeds' systems, random weights.")] = "",
+    repeat: Annotated[int, typer.Option(min=1, help="How often everything is measured.")] = 5,
+    tokens: Annotated[int, typer.Option(min=1, help="How many tokens each measurement decodes.")] = 32,
+    threads: Annotated[int, typer.Option(min=0, help="Threads of every engine; 0 is one for each core.")] = 0,
+    cold: Annotated[bool, typer.Option(help="Also measure fresh processes: start and memory.")] = True,
+    cpu_time: Annotated[bool, typer.Option(help="Count processor time: for a busy machine, with --threads 1.")] = False,
+) -> None:
+    """Measure how fast a model is on this machine, in torch, ONNX and 8-bit ONNX or beside transformers.
+
+    Everything runs interleaved and each number is a median with the middle half of its spread.
+
+    Examples:
+    unrender bench formula;
+    unrender bench trocr-small --against transformers
+    """
+    from unrender import bench as measuring
+
+    plan = measuring.Plan(repeat=repeat, tokens=tokens, threads=threads, cold=cold, cpu_time=cpu_time)
+    found = measuring.bench(model, against=against, plan=plan, progress=lambda stage: say(f"measuring: {stage}"))
+    typer.echo(str(found))
