@@ -22,7 +22,7 @@ from unrender.reading.labels import LabelSystem
 from unrender.reading.options import Options
 from unrender.reading.reader import Reader
 from unrender.reading.receipts import FIELDS, LABELS
-from unrender.reading.systems import UNWATCHED, Sheet, Watch
+from unrender.reading.systems import UNWATCHED, Sheet, Watch, open_sheet
 from unrender.words import Lexicon, Word, WordPage
 
 LINES = ["ACME TRADING", "NO 1 HIGH STREET", "12/03/2018", "TOTAL 9.90"]
@@ -77,7 +77,7 @@ def picture(tmp_path: Path) -> Path:
 
 
 def read_one(work: LabelSystem, image: Image.Image, watch: Watch = UNWATCHED) -> Page:
-    [(_, page)] = work.read(iter([Sheet(image, image)]), watch=watch)
+    [(_, page)] = work.read(iter([Sheet(image)]), watch=watch)
     return page
 
 
@@ -163,10 +163,10 @@ def test_recognised_words_are_parted_and_given_ones_are_not(tmp_path, picture):
     glued = WordPage(100, 100, (Word("SHOPNAME", Box(0, 0, 80, 9)),))
     tokenizer = layout_models.tokenizer(tmp_path, config)
     work = LabelSystem(config, KnowingEngine(), tokenizer, lambda image: glued, Lexicon({"SHOP": 9, "NAME": 9}))
-    assert work.words_of(Sheet(image, image)).texts == ["SHOP", "NAME"]
+    assert work.words_of(Sheet(image)).texts == ["SHOP", "NAME"]
     given = tmp_path / "given.json"
     given.write_text(json.dumps({"words": [{"text": "SHOPNAME", "box": [0, 0, 80, 9]}]}))
-    assert work.words_of(Sheet(image, image), given).texts == ["SHOPNAME"]
+    assert work.words_of(Sheet(image), given).texts == ["SHOPNAME"]
 
 
 def test_ten_thousand_words_are_read(work):
@@ -233,13 +233,13 @@ def test_a_pdf_with_text_needs_no_ocr(tmp_path, work):
 
     data = text_pdf(b"BT /F 10 Tf 20 80 Td (Shop name) Tj ET")
     work = replace(work, find_words=None)
-    image = open_pages(data, 150)[0]
-    found = work.words_of(Sheet(image, data))
-    assert found.texts == ["Shop", "name"]
-    assert (found.width, found.height) == image.size
     path = tmp_path / "shop.pdf"
     path.write_bytes(data)
-    assert work.words_of(Sheet(image, path)).texts == ["Shop", "name"]
+    for source in (data, path):
+        sheet = open_sheet(open_pages(source, 150), 1)
+        found = work.words_of(sheet)
+        assert found.texts == ["Shop", "name"]
+        assert (found.width, found.height) == sheet.image.size
 
 
 def sroie(folder: Path, fields: dict[str, str]) -> None:

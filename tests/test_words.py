@@ -11,6 +11,7 @@ from PIL import Image
 
 from unrender.documents import Box
 from unrender.errors import DataError, MissingExtraError, ModelError
+from unrender.images.opening import open_pages
 from unrender.words import (
     Lexicon,
     Line,
@@ -26,7 +27,7 @@ from unrender.words import (
     split_lines,
 )
 from unrender.words.ocr import slope_of, tidy
-from unrender.words.pdf import read_pdf_words
+from unrender.words.pdf import find_pdf_words
 
 
 def line(text: str, x0: float, y0: float, x1: float, y1: float) -> Line:
@@ -219,7 +220,7 @@ def text_pdf(content: bytes) -> bytes:
 
 def test_a_pdf_gives_its_own_words_where_they_stand():
     data = text_pdf(b"BT /F 10 Tf 20 80 Td (Shop name) Tj 0 -40 Td (Total 9.90) Tj ET")
-    page = read_pdf_words(data, 0, dpi=144)
+    page = find_pdf_words(open_pages(data).text(0), dpi=144)
     assert page is not None
     assert page.texts == ["Shop", "name", "Total", "9.90"]
     assert (page.width, page.height) == (400, 200)
@@ -231,7 +232,7 @@ def test_a_pdf_gives_its_own_words_where_they_stand():
 
 
 def test_a_pdf_without_text_gives_none(make_pdf):
-    assert read_pdf_words(make_pdf(), 0, dpi=96) is None
+    assert find_pdf_words(open_pages(make_pdf()).text(0), dpi=96) is None
 
 
 def test_a_missing_ocr_says_how_to_install_it(monkeypatch):

@@ -46,9 +46,9 @@ class OnnxEngine:
             for image in pixels:
                 run.join(image)
             return run
-        places = list(_places(self.config, sizes, pixels.shape[2:]))
+        cells = list(_cells(self.config, sizes, pixels.shape[2:]))
         run = OnnxRun(self, self._decoder, padded=math.prod(_grid(self.config, *pixels.shape[2:])))
-        for image, (height, width), own in zip(pixels, sizes.tolist(), places, strict=True):
+        for image, (height, width), own in zip(pixels, sizes.tolist(), cells, strict=True):
             run.join(image[:, :height, :width], own)
         return run
 
@@ -56,7 +56,7 @@ class OnnxEngine:
         """Start a decoding of no images yet; they join it one by one."""
         return OnnxRun(self, self._decoder)
 
-    def encode(self, image: Pixels, places: Ids | None = None) -> Memory:
+    def encode(self, image: Pixels, cells: Ids | None = None) -> Memory:
         """Return what the decoder needs of one (C, H, W) image."""
         if any(isinstance(there, int) and here != there for here, there in zip(image.shape, self._image, strict=True)):
             raise ConfigError(
@@ -65,7 +65,7 @@ class OnnxEngine:
             )
         outputs = self._encoder.run(self._memory_names, {"pixels": np.ascontiguousarray(image[None])})
         keys_values = np.concatenate(outputs).reshape(-1, 2, *outputs[0].shape[1:])
-        return Memory(keys_values, places)
+        return Memory(keys_values, cells)
 
 
 class OnnxRun:
@@ -82,9 +82,9 @@ class OnnxRun:
         self._last, self._total = np.zeros(0, np.int32), np.zeros((), np.int32)
         self._scores = self._attention = np.zeros((0, 0), np.float32)
 
-    def join(self, image: Pixels, places: Ids | None = None) -> int:
+    def join(self, image: Pixels, cells: Ids | None = None) -> int:
         """Add a last row, at its beginning, for one more (C, H, W) image; return how much memory N it has."""
-        memory = self._engine.encode(image, places)
+        memory = self._engine.encode(image, cells)
         self._rows.add(memory)
         return memory.size
 
@@ -126,9 +126,9 @@ class OnnxRun:
             return looks
         spread = np.zeros((len(looks), self._padded), np.float32)
         for row, image in enumerate((rows.slots // rows.width).tolist()):
-            places = rows.places[image]
-            assert places is not None
-            spread[row, places] = looks[row, : len(places)]
+            cells = rows.cells[image]
+            assert cells is not None
+            spread[row, cells] = looks[row, : len(cells)]
         return spread
 
     def _bind(self, count: int) -> None:
@@ -185,7 +185,7 @@ def _grid(config: ModelConfig, height: int, width: int) -> tuple[int, int]:
     return -(-height // down), -(-width // across)
 
 
-def _places(config: ModelConfig, sizes: Ids, padded: tuple[int, ...]) -> Iterator[Ids]:
+def _cells(config: ModelConfig, sizes: Ids, padded: tuple[int, ...]) -> Iterator[Ids]:
     """Give for each image which vectors of the padded batch's memory are its own."""
     _, columns = _grid(config, *padded)
     for height, width in sizes.tolist():

@@ -30,7 +30,7 @@ class Memory:
     """What the decoder sees of one image."""
 
     keys_values: Floats  # (L, 2, H, N, D)
-    places: Ids | None = None  # (N,) where each vector lies among those of a padded batch
+    cells: Ids | None = None  # (N,) where each vector lies among those of a padded batch
 
     @property
     def size(self) -> int:
@@ -48,7 +48,7 @@ class Rows:
         self.slots: Ids = np.zeros(0, dtype=np.int64)  # (B,)
         self.lengths: Ids = np.zeros(0, dtype=np.int64)  # tokens in each slot
         self.sizes: list[int] = []  # memory vectors of each image
-        self.places: list[Ids | None] = []  # of those vectors, for each image
+        self.cells: list[Ids | None] = []  # of those vectors, for each image
         shape = config.layers, 2, 0, config.heads, _FIRST_TOKENS, cached_width(config)
         self.cache: Floats = np.empty(shape, dtype=np.float32)
         self.memory: Floats = np.zeros((config.layers, 2, 0, config.heads, 0, head), dtype=np.float32)
@@ -68,13 +68,13 @@ class Rows:
         """Add one image with one row, which comes last."""
         self._fit_images(self.images + 1)
         self.sizes.append(memory.size)
-        self.places.append(memory.places)
+        self.cells.append(memory.cells)
         self._fit_memory()
-        place = self.images
-        self.memory[:, :, place, :, : memory.size] = memory.keys_values
-        self.mask[place] = np.where(np.arange(self.mask.shape[-1]) < memory.size, np.float32(0), _HIDDEN)
-        self.lengths[place * self.width : (place + 1) * self.width] = 0
-        self.slots = np.append(self.slots, place * self.width)
+        image = self.images
+        self.memory[:, :, image, :, : memory.size] = memory.keys_values
+        self.mask[image] = np.where(np.arange(self.mask.shape[-1]) < memory.size, np.float32(0), _HIDDEN)
+        self.lengths[image * self.width : (image + 1) * self.width] = 0
+        self.slots = np.append(self.slots, image * self.width)
         self.images += 1
         self.moved = True
 
@@ -140,19 +140,19 @@ class Rows:
 
     def _close_gaps(self) -> None:
         """Move the last images to where others have left."""
-        places = self.slots // self.width
-        live = np.unique(places).tolist()
-        gaps = [place for place in range(len(live)) if place not in set(live)]
+        images = self.slots // self.width
+        live = np.unique(images).tolist()
+        gaps = [image for image in range(len(live)) if image not in set(live)]
         for gap, last in zip(gaps, live[len(live) - len(gaps) :], strict=True):
             self.memory[:, :, gap] = self.memory[:, :, last]
             self.mask[gap] = self.mask[last]
-            self.sizes[gap], self.places[gap] = self.sizes[last], self.places[last]
+            self.sizes[gap], self.cells[gap] = self.sizes[last], self.cells[last]
             offset = (gap - last) * self.width
             self._copy_slots([(slot, slot + offset) for slot in range(last * self.width, (last + 1) * self.width)])
-            self.slots[places == last] += offset
+            self.slots[images == last] += offset
         if len(live) < self.images:
             self.images = len(live)
-            del self.sizes[self.images :], self.places[self.images :]
+            del self.sizes[self.images :], self.cells[self.images :]
             self._fit_memory()
             self.moved = True
 

@@ -23,7 +23,7 @@ MIN_SIDE = 4
 FORMATS = ("PNG", "JPEG", "GIF", "TIFF", "WEBP", "BMP", "PPM", "JPEG2000", "MPO", "ICO", "TGA")
 
 _POINTS_PER_INCH = 72
-_KNOWN_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"BM")  # of damaged images
+KNOWN_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"BM")  # of damaged images
 _PDF_HEADER_REACH = 1024  # bytes within which "%PDF-" must stand
 _STRIP_PIXELS = 2_000_000
 _ORIENTATION = 0x0112  # the EXIF tag, and what undoes its values
@@ -111,7 +111,7 @@ def open_raster(data: bytes, name: str) -> Image.Image:
     except Image.DecompressionBombError as error:
         raise ImageError(f"{name}: the image has more than {MAX_PIXELS:,} pixels, the limit; shrink it.") from error
     except Exception as error:  # decoders raise anything on hostile bytes
-        if data.startswith(_KNOWN_STARTS):
+        if data.startswith(KNOWN_STARTS):
             raise ImageError(f"{name}: the image is damaged or incomplete.") from error
         formats = ", ".join(FORMATS[:6])
         raise ImageError(f"{name}: this is neither a PDF nor an image in a known format ({formats}...).") from error

@@ -13,14 +13,14 @@ from unrender.documents import COMPLETE, Block, Box, Json, Page, Status, Token
 from unrender.engines.labelling import LabelEngine, LabelTokenizer, Scores, label_words
 from unrender.engines.opening import open_label_engine
 from unrender.errors import ModelError, UnrenderError
-from unrender.images.opening import Source, prepare
+from unrender.images.opening import prepare
 from unrender.metrics import find_entities
 from unrender.models.layoutlmv2 import PageModelConfig
 from unrender.reading.options import DEFAULTS, Options
 from unrender.reading.receipts import FIELDS, LABELS, Calibration, Found, box_of, field_probabilities, find_fields
 from unrender.reading.systems import BATCH, UNWATCHED, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import Task
-from unrender.words import Lexicon, WordPage, WordReader, open_reader, part_words, read_given, read_pdf_words
+from unrender.words import Lexicon, WordPage, WordReader, find_pdf_words, open_reader, part_words, read_given
 
 LEXICON = "lexicon.txt"  # in a model folder: parts words that OCR ran together
 PDF_DPI = 150  # pages of a PDF are drawn so that OCR can read them
@@ -103,8 +103,8 @@ class LabelSystem:
             return sheet.words
         if given is not None:
             return read_given(given, sheet.image.width, sheet.image.height, sheet.number)
-        data = _pdf_bytes(sheet.source)
-        found = None if data is None else read_pdf_words(data, sheet.number - 1, PDF_DPI)
+        text = sheet.text()
+        found = None if text is None else find_pdf_words(text, PDF_DPI)
         if found is not None:
             return found
         page = (self.find_words or open_reader())(sheet.image)
@@ -178,13 +178,3 @@ def _object(part: Block) -> dict[str, Json]:
     box = part.box or Box(0, 0, 0, 0)
     corners: list[Json] = [round(corner, 1) for corner in (box.x0, box.y0, box.x1, box.y1)]
     return {"text": part.text, "confidence": round(part.confidence or 0.0, _DIGITS), "box": corners}
-
-
-def _pdf_bytes(source: Source) -> bytes | None:
-    """Return the bytes of a PDF; None for anything else."""
-    if isinstance(source, str | Path):
-        with Path(source).open("rb") as file:
-            if b"%PDF-" not in file.read(1024):
-                return None
-        return Path(source).read_bytes()
-    return source if isinstance(source, bytes) and b"%PDF-" in source[:1024] else None

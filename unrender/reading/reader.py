@@ -102,17 +102,17 @@ class Reader:
         self, sources: Iterable[Source | Input], batch: int, options: Options, in_order: bool, watch: Watch
     ) -> Iterator[Document]:
         waiting: list[_Pending] = []
-        places: dict[Sheet, tuple[_Pending, int]] = {}
+        awaited: dict[Sheet, tuple[_Pending, int]] = {}
 
         def sheets() -> Iterator[Sheet]:
             for source in sources:
                 waiting.append(_Pending(source if isinstance(source, Input) else Input(source)))
                 for sheet, slot in waiting[-1].open(self.dpi):
-                    places[sheet] = waiting[-1], slot
+                    awaited[sheet] = waiting[-1], slot
                     yield sheet
 
         for sheet, page in self.system.read(sheets(), options, watch, batch=batch):
-            pending, slot = places.pop(sheet)
+            pending, slot = awaited.pop(sheet)
             pending.pages[slot] = page
             yield from self._completed(waiting, in_order)
         yield from self._completed(waiting, in_order)
@@ -153,7 +153,7 @@ class _Pending:
         self.name = pages.name
         self.pages.extend(None for _ in numbers)
         for slot, number in enumerate(numbers):
-            opened = open_sheet(pages, number, self.input.source, self.input.words)
+            opened = open_sheet(pages, number, self.input.words)
             if isinstance(opened, Sheet):
                 yield opened, slot
             else:

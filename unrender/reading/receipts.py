@@ -19,7 +19,7 @@ from unrender.documents import Box
 from unrender.words import Word
 
 FIELDS = ("company", "date", "address", "total")
-LABELS = ("O", *(f"{place}-{name.upper()}" for name in FIELDS for place in "BI"))
+LABELS = ("O", *(f"{position}-{name.upper()}" for name in FIELDS for position in "BI"))
 OUTSIDE = "O"
 
 Probabilities = NDArray[np.float64]  # (words, fields): how likely each word belongs to each field
@@ -55,7 +55,7 @@ class Found:
 
     name: str
     text: str
-    words: tuple[int, ...]  # places in the list of words
+    words: tuple[int, ...]  # indices in the list of words
     score: float
 
 
@@ -76,15 +76,15 @@ def field_probabilities(scores: NDArray[np.float32], labels: Sequence[str], temp
     shifted = scores.astype(np.float64) / temperature
     shifted = np.exp(shifted - shifted.max(axis=1, keepdims=True))
     shares = shifted / shifted.sum(axis=1, keepdims=True)
-    columns = [[place for place, label in enumerate(labels) if label[2:].lower() == name] for name in FIELDS]
-    return np.stack([shares[:, places].sum(axis=1) for places in columns], axis=1)
+    columns = [[index for index, label in enumerate(labels) if label[2:].lower() == name] for name in FIELDS]
+    return np.stack([shares[:, indices].sum(axis=1) for indices in columns], axis=1)
 
 
 def find_fields(words: Sequence[Word], probabilities: Probabilities) -> dict[str, Found]:
     """Find each field at most once; one that is not there is left out."""
     found: dict[str, Found] = {}
-    for place, name in enumerate(FIELDS):
-        share = np.clip(probabilities[:, place], _LEAST, 1 - _LEAST)
+    for index, name in enumerate(FIELDS):
+        share = np.clip(probabilities[:, index], _LEAST, 1 - _LEAST)
         if name in _NEXT_LINE:
             best = _best_run(name, words, share)
         elif name == "date":
@@ -96,9 +96,9 @@ def find_fields(words: Sequence[Word], probabilities: Probabilities) -> dict[str
     return found
 
 
-def box_of(words: Sequence[Word], places: Sequence[int]) -> Box:
+def box_of(words: Sequence[Word], indices: Sequence[int]) -> Box:
     """Return the smallest box around some words."""
-    boxes = [words[place].box for place in places]
+    boxes = [words[index].box for index in indices]
     return Box(
         min(box.x0 for box in boxes),
         min(box.y0 for box in boxes),
@@ -150,21 +150,21 @@ def _best_run(name: str, words: Sequence[Word], share: NDArray[np.float64]) -> F
     odds = np.log(share / (1 - share))
     best, span = 0.0, (0, 0)
     total, start = -math.inf, 0
-    for place, word in enumerate(words):
-        at_start = place == 0 or words[place - 1].line != word.line
-        fresh = float(odds[place]) - (0.0 if at_start else _WITHIN_LINE)
-        longer = total + float(odds[place]) - (_NEXT_LINE[name] if at_start else 0.0)
-        total, start = (fresh, place) if fresh >= longer else (longer, start)
-        following = words[place + 1] if place + 1 < len(words) else None
+    for index, word in enumerate(words):
+        at_start = index == 0 or words[index - 1].line != word.line
+        fresh = float(odds[index]) - (0.0 if at_start else _WITHIN_LINE)
+        longer = total + float(odds[index]) - (_NEXT_LINE[name] if at_start else 0.0)
+        total, start = (fresh, index) if fresh >= longer else (longer, start)
+        following = words[index + 1] if index + 1 < len(words) else None
         ends_well = following is None or following.line != word.line or following.text.startswith("(")
         ended = total - (0.0 if ends_well else _WITHIN_LINE)
         if ended > best:
-            best, span = ended, (start, place + 1)
+            best, span = ended, (start, index + 1)
     if span[0] == span[1]:
         return None
-    places = tuple(range(*span))
-    text = plain_capitals(" ".join(words[place].text for place in places))
-    return Found(name, text, places, _mean_score(share, places))
+    indices = tuple(range(*span))
+    text = plain_capitals(" ".join(words[index].text for index in indices))
+    return Found(name, text, indices, _mean_score(share, indices))
 
 
 def _best_date(words: Sequence[Word], share: NDArray[np.float64]) -> Found | None:
@@ -179,8 +179,8 @@ def _best_date(words: Sequence[Word], share: NDArray[np.float64]) -> Found | Non
             if match is None or parse_date(text) is None:
                 continue
             if match.start() < len(words[start].text) and match.end() > len(text) - len(words[stop - 1].text):
-                places = tuple(range(start, stop))
-                found = Found("date", match[0], places, _mean_score(share, places))
+                indices = tuple(range(start, stop))
+                found = Found("date", match[0], indices, _mean_score(share, indices))
                 candidates.setdefault(found.text, []).append(found)
             break
     return _likeliest(candidates)
@@ -189,15 +189,15 @@ def _best_date(words: Sequence[Word], share: NDArray[np.float64]) -> Found | Non
 def _best_total(words: Sequence[Word], share: NDArray[np.float64]) -> Found | None:
     """Take the likeliest amount; the same amount printed twice counts for more."""
     candidates: dict[str, list[Found]] = {}
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         match = _AMOUNT.search(word.text)
         if match is None:
             continue
-        text, first = match[0].strip().upper(), place
-        before = words[place - 1] if place else None
-        if before is not None and is_currency(before, word) and share[place - 1] > _MEANT:
-            text, first = f"{before.text.upper()} {text}", place - 1
-        found = Found("total", text, tuple(range(first, place + 1)), float(share[place]))
+        text, first = match[0].strip().upper(), index
+        before = words[index - 1] if index else None
+        if before is not None and is_currency(before, word) and share[index - 1] > _MEANT:
+            text, first = f"{before.text.upper()} {text}", index - 1
+        found = Found("total", text, tuple(range(first, index + 1)), float(share[index]))
         candidates.setdefault(found.text, []).append(found)
     return _likeliest(candidates)
 
@@ -218,5 +218,5 @@ def _likeliest(candidates: Mapping[str, list[Found]]) -> Found | None:
     return best
 
 
-def _mean_score(share: NDArray[np.float64], places: Sequence[int]) -> float:
-    return float(np.exp(np.log(share[list(places)]).mean()))
+def _mean_score(share: NDArray[np.float64], indices: Sequence[int]) -> float:
+    return float(np.exp(np.log(share[list(indices)]).mean()))

@@ -11,7 +11,7 @@ from PIL import Image
 
 from unrender.documents import Block, Page, Status
 from unrender.errors import UnrenderError
-from unrender.images.opening import Pages, Source, is_blank
+from unrender.images.opening import Pages, PageText, is_blank
 from unrender.models.config import ModelConfig
 from unrender.models.layoutlmv2 import PageModelConfig
 from unrender.reading.options import DEFAULTS, Options
@@ -23,12 +23,15 @@ BATCH = 8  # pages read together unless the caller says otherwise
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """One page to read: its picture, the source it is from, its number there, and its words where they are known."""
+    """One page to read: its picture, its number in the source, its words where they are known.
+
+    `text` gives what a page of a PDF says itself; None for a picture.
+    """
 
     image: Image.Image
-    source: Source
     number: int = 1
     words: WordPage | None = None
+    text: Callable[[], PageText | None] = lambda: None
 
     def page(self, status: Status, blocks: tuple[Block, ...] = ()) -> Page:
         """Return the page that this sheet was read as."""
@@ -96,10 +99,10 @@ class System(Protocol):
         ...
 
 
-def open_sheet(pages: Pages, number: int, source: Source, words: WordPage | None = None) -> Sheet | Page:
+def open_sheet(pages: Pages, number: int, words: WordPage | None = None) -> Sheet | Page:
     """Open one page of a source, counted from 1; one that is blank or cannot be opened is a page at once."""
     try:
-        sheet = Sheet(pages[number - 1], source, number, words)
+        sheet = Sheet(pages[number - 1], number, words, lambda: pages.text(number - 1))
     except UnrenderError as error:
         return failed_page(number, error)
     return sheet.page(Status("empty")) if is_blank(sheet.image) else sheet

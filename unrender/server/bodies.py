@@ -17,7 +17,8 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
 from unrender.errors import ImageError
-from unrender.images.opening import FORMATS, open_pages
+from unrender.images.drawing import FORMATS, KNOWN_STARTS, is_pdf
+from unrender.images.opening import open_pages
 from unrender.server.limits import Budget, Limits
 from unrender.server.problems import HttpError
 
@@ -25,9 +26,7 @@ RAW_TYPES = ("application/octet-stream", "application/pdf")
 _FORM = "multipart/form-data"
 _MAX_FIELDS = 20
 _LONGEST_NAME = 200
-_PDF_HEADER_REACH = 1024
 _PDF_PAGE_PIXELS = 2_000_000  # about one A4 page at 120 dpi
-_IMAGE_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"BM")
 
 Chunks = AsyncGenerator[bytes, None]
 _T = TypeVar("_T")
@@ -103,7 +102,7 @@ async def parse_text(request: Request, chunks: Chunks) -> bytes:
 
 def examine(data: bytes, name: str, limits: Limits) -> Contents:
     """Look at the header of a file; an HttpError has the status that fits what is wrong with it."""
-    pdf = b"%PDF-" in data[:_PDF_HEADER_REACH]
+    pdf = is_pdf(data)
     pixels = _PDF_PAGE_PIXELS if pdf else _count_pixels(data)
     if not pdf and pixels is not None and pixels > limits.pixels:
         sentence = f"{name}: the image has {pixels:,} pixels and the limit is {limits.pixels:,}; shrink it."
@@ -111,7 +110,7 @@ def examine(data: bytes, name: str, limits: Limits) -> Contents:
     try:
         pages = len(open_pages(data, name=name))
     except ImageError as error:
-        known = pixels is not None or data.startswith(_IMAGE_STARTS)
+        known = pixels is not None or data.startswith(KNOWN_STARTS)
         status = HTTPStatus.UNPROCESSABLE_ENTITY if known else HTTPStatus.UNSUPPORTED_MEDIA_TYPE
         raise HttpError(status, str(error)) from error
     return Contents(pages, pixels or 0)

@@ -67,7 +67,7 @@ class Work:
 
     def open(self, number: int) -> Sheet | Page:
         """Open one page; one that shows nothing, or that cannot be opened, is read at once."""
-        return open_sheet(self._opened, number, self.source)
+        return open_sheet(self._opened, number)
 
     @cached_property
     def _opened(self) -> Pages:

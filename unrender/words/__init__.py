@@ -5,7 +5,7 @@ from unrender.words.lexicon import Lexicon, part_words
 from unrender.words.ocr import RapidReader, WordReader, open_reader
 from unrender.words.order import find_rows, order_lines, order_words
 from unrender.words.page import COORDINATES, Line, Word, WordPage, check_box, split_lines
-from unrender.words.pdf import read_pdf_words
+from unrender.words.pdf import find_pdf_words
 from unrender.words.receipt_words import receipt_lexicon
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "WordPage",
     "WordReader",
     "check_box",
+    "find_pdf_words",
     "find_rows",
     "open_reader",
     "order_lines",
@@ -24,7 +25,6 @@ __all__ = [
     "parse_given",
     "part_words",
     "read_given",
-    "read_pdf_words",
     "receipt_lexicon",
     "split_lines",
 ]

@@ -4,19 +4,15 @@ import math
 from collections.abc import Sequence
 
 from unrender.documents import Box
-from unrender.images.drawing import CharacterBox
-from unrender.images.opening import open_pages
+from unrender.images.drawing import CharacterBox, PageText
 from unrender.words.order import order_words
 from unrender.words.page import Word, WordPage
 
 _POINTS_PER_INCH = 72
 
 
-def read_pdf_words(data: bytes, index: int, dpi: int) -> WordPage | None:
-    """Return the words of page `index` in pixels at `dpi`; None when the page has no text of its own."""
-    text = open_pages(data, dpi).text(index)
-    if text is None:
-        return None
+def find_pdf_words(text: PageText, dpi: int) -> WordPage | None:
+    """Return the words of a PDF page in pixels at `dpi`; None when the page has no text of its own."""
     scale = dpi / _POINTS_PER_INCH
     words = _join(text.characters, text.height, scale)
     if not words:
