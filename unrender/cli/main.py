@@ -81,9 +81,9 @@ def serve(
 ) -> None:
     """Serve the web page and the HTTP API."""
     with needs("serve"):
-        from unrender import server
+        from unrender.server import serve as listen
 
-    server.serve(host=host, port=port, model=model, token=token)
+    listen(host=host, port=port, model=model, token=token)
 
 
 for verb in (read, models, train, evaluate, calibrate, export, get, data, bench, serve):
