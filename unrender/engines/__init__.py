@@ -1,1 +1,1 @@
-"""Who computes a model: torch or ONNX Runtime, behind the protocol in decoding.py."""
+"""Who computes a model: torch or ONNX Runtime, behind the protocols in decoding.search and labelling."""
