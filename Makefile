@@ -1,5 +1,6 @@
 # make demo   read the sample images        make test   run every test
 # make check  format, lint, types, fast tests            make clean  forget the environment
+# make fuzz   attack every parser for SECONDS=60 each
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,7 +8,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 export NO_ALBUMENTATIONS_UPDATE := 1
 
-.PHONY: demo test check format clean
+.PHONY: demo test check fuzz format clean
 .DEFAULT_GOAL := demo
 
 demo: .venv/reading
@@ -22,6 +23,10 @@ check: .venv/testing
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -m "not slow"
+
+fuzz: .venv/testing
+	-$(PIP) atheris # guides by coverage; where it does not install, hypothesis mutates
+	$(BIN)/python tests/fuzz.py --seconds $(or $(SECONDS),60)
 
 format: .venv/testing
 	$(BIN)/ruff format .

@@ -14,10 +14,11 @@ from xml.etree import ElementTree
 
 from unrender.errors import DataError
 from unrender.words.order import order_lines, order_words
-from unrender.words.page import Line, Word, WordPage, check_box, split_lines
+from unrender.words.page import FARTHEST, Line, Word, WordPage, check_box, split_lines
 
-_BOX = re.compile(r"\bbbox\s+(-?[\d.]+)\s+(-?[\d.]+)\s+(-?[\d.]+)\s+(-?[\d.]+)")
-_SURE = re.compile(r"\bx_wconf\s+([\d.]+)")
+_NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]*)?)"
+_BOX = re.compile(rf"\bbbox\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}")
+_SURE = re.compile(rf"\bx_wconf\s+{_NUMBER}")
 _PER_CENT = 100.0
 _T = TypeVar("_T")
 
@@ -51,14 +52,14 @@ def parse_given(text: str, width: int, height: int, page: int = 1, name: str = "
 def _from_json(text: str, width: int, height: int, name: str) -> WordPage:
     try:
         values = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{name}: the JSON cannot be read ({error}).") from error
     values = {"words": values} if isinstance(values, list) else values
     kind = next((kind for kind in ("words", "lines") if isinstance(values.get(kind), list)), None)
     if kind is None:
         raise DataError(f"{name}: the JSON must hold a list called words or lines.")
     across, down = (values.get(side, size) for side, size in (("width", width), ("height", height)))
-    if not all(isinstance(side, int | float) and side > 0 for side in (across, down)):
+    if not all(isinstance(side, int | float) and 0 < side <= FARTHEST for side in (across, down)):
         raise DataError(f"{name}: width and height must be positive numbers.")
     lines = [
         _entry(entry, float(across), float(down), f"{name}, {kind[:-1]} {n}") for n, entry in enumerate(values[kind], 1)
@@ -175,6 +176,7 @@ def _local(element: ElementTree.Element) -> str:
 
 def _number(element: ElementTree.Element, key: str) -> float | None:
     try:
-        return float(element.get(key, ""))
+        number = float(element.get(key, ""))
     except ValueError:
         return None
+    return number if abs(number) <= FARTHEST else None

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from unrender.documents import Box
 from unrender.errors import DataError
 
+FARTHEST = 1e9  # pixels: no page has a corner farther away
 COORDINATES = 1000  # seed 003: boxes are integers from 0 to this
 MAX_WORDS = 50_000  # on one page; more is not a page
 
@@ -94,7 +95,7 @@ def split_lines(lines: Iterable[Line]) -> list[Word]:
 
 def check_box(corners: Sequence[float], width: float, height: float, what: str) -> Box:
     """Return a box cut to the page; a DataError for one that is inverted, outside or not four numbers."""
-    if len(corners) != 4 or not all(np.isfinite(corner) for corner in corners):
+    if len(corners) != 4 or not all(abs(corner) <= FARTHEST for corner in corners):
         raise DataError(f"{what}: a box is four numbers x0, y0, x1, y1, got {list(corners)}")
     x0, y0, x1, y1 = map(float, corners)
     if x1 < x0 or y1 < y0:
