@@ -154,7 +154,7 @@ def test_slow_bodies_hold_nobody_up(server):
         await asyncio.sleep(0.3)
         async with httpx.AsyncClient(base_url=server.address, timeout=SECONDS) as client, asyncio.timeout(4):
             answers = await asyncio.gather(*(ask(client, bar(columns)) for columns in range(1, 10)))
-        assert [answer.json()["text"].split()[0] for answer in answers] == [f"n{columns}" for columns in range(1, 10)]
+        assert [answer.json()["text"][:2] for answer in answers] == [f"n{columns}" for columns in range(1, 10)]
         assert not any(task.done() for task in slow), (
             "the good ones were answered while the slow ones were still sending"
         )
@@ -185,7 +185,7 @@ def test_clients_that_leave_leave_nothing_behind(server):
                     if health["waiting"] == health["reading"] == 0:
                         break
                     await asyncio.sleep(0.05)
-            assert (await ask(client, bar(5))).json()["text"].split()[0] == "n5"
+            assert (await ask(client, bar(5))).json()["text"][:2] == "n5"
 
     asyncio.run(scene())
     assert values_of(server)["unrender_body_bytes"] == "0"
