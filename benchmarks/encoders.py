@@ -19,8 +19,9 @@ from unrender.tokens import LatexTokenizer
 from unrender.training.augment import Augmentation
 from unrender.training.batches import BatchStream, Framing, Stage
 from unrender.training.data import Cache
-from unrender.training.loop import Recipe, Trainer
-from unrender.training.schedule import Schedule
+from unrender.training.loop import Trainer
+from unrender.training.objectives import Transcription
+from unrender.training.recipe import Recipe, Schedule
 from unrender.training.starts import fresh
 from unrender.training.validation import pairs_of, reading_validator
 
@@ -66,7 +67,7 @@ def compare(name: str, minutes: float) -> dict[str, object]:
     stream = BatchStream(caches, _STAGES, Framing.of(config), light, seed=0, token_noise=0.02)
     held = [(image, text) for image, text in pairs_of(Cache(ROOT / "typeset-held")) if len(text.split()) <= LONGEST]
     folder = Path("runs") / "encoders" / name.replace(", ", "-").replace(" ", "-")
-    trainer = Trainer(module, stream, _RECIPE, folder)
+    trainer = Trainer(Transcription(module, _RECIPE), stream, _RECIPE, folder)
     trainer.run(reading_validator(config, module, tokenizer, {"held": held[:HELD]}, batch=1), seconds=minutes * 60)
     lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     [rate] = [line["held"] for line in lines if line["event"] == "validate"]

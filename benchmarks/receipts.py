@@ -44,7 +44,7 @@ def main() -> None:
 
 def bound(receipts: list[Example]) -> dict[str, float]:
     """Label words from the truth itself and decode them: what no labelling of these words can surpass."""
-    from unrender.training.receipt.fields import label_receipt
+    from unrender.training.receipt.field_labels import label_receipt
 
     records = []
     for receipt in receipts:

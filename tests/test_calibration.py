@@ -16,7 +16,7 @@ from unrender.evaluation.calibrate import cross_validated_error, fit_lines
 from unrender.evaluation.scoring import Judged
 from unrender.metrics import calibration_error
 from unrender.reading.receipts import Calibration, box_of
-from unrender.training.receipt.documents import make_document
+from unrender.training.receipt.made_documents import make_document
 from unrender.words import Word
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unrender.reading.receipts import FIELDS, parse_amount, parse_date
-from unrender.training.receipt.documents import make_document
+from unrender.training.receipt.made_documents import make_document
 
 
 @pytest.mark.parametrize("kind", ["receipt", "form", "letter"])

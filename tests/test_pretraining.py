@@ -10,10 +10,9 @@ from unrender.errors import DataError
 from unrender.images.pixels import prepare
 from unrender.layers.spatial import PageModel, SpatialBias
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, grid_boxes
-from unrender.training.arithmetic import fast_arithmetic
-from unrender.training.page_curves import chance
-from unrender.training.page_loop import PageRecipe, PageTrainer
-from unrender.training.receipt.data import IGNORED
+from unrender.training.batches import IGNORED
+from unrender.training.loop import Trainer
+from unrender.training.objectives import Pretraining
 from unrender.training.receipt.pretraining import (
     COVERED,
     DROPPED,
@@ -23,11 +22,11 @@ from unrender.training.receipt.pretraining import (
     Beginning,
     Example,
     PlainPage,
-    PretrainBatches,
-    PretrainModel,
+    PretrainStream,
     Tasks,
     cut_band,
 )
+from unrender.training.recipe import Recipe, Schedule
 
 CONFIG = layout_models.tiny()
 SIDE = 500
@@ -74,9 +73,9 @@ def test_masking_keeps_the_layout_and_asks_for_the_very_tokens(tokenizer):
     example.mask_tokens(Tasks(), tokenizer, np.random.default_rng(0))
     assert example.masked.any()
     assert np.array_equal(example.boxes, boxes)
-    for place, masked in enumerate(example.masked):
-        assert example.targets[place] == (before[place] if masked else [IGNORED] * len(before[place]))
-        assert masked or example.pieces[place] == before[place]
+    for index, masked in enumerate(example.masked):
+        assert example.targets[index] == (before[index] if masked else [IGNORED] * len(before[index]))
+        assert masked or example.pieces[index] == before[index]
 
 
 def test_a_masked_word_is_masked_in_the_raw_picture_before_anything_else(tokenizer):
@@ -85,8 +84,8 @@ def test_a_masked_word_is_masked_in_the_raw_picture_before_anything_else(tokeniz
     for example in (first, second):
         example.mask_tokens(Tasks(), tokenizer, np.random.default_rng(0))
     other = np.array(noise())
-    for place in np.flatnonzero(second.masked):
-        other[region(second.boxes[place])] = 255 - other[region(second.boxes[place])]
+    for index in np.flatnonzero(second.masked):
+        other[region(second.boxes[index])] = 255 - other[region(second.boxes[index])]
     second.image = Image.fromarray(other)
     assert not np.array_equal(np.array(first.image), other)
     one, two = (prepare(example.picture(), CONFIG.image) for example in (first, second))
@@ -97,16 +96,16 @@ def test_pictures_of_words_that_stay_are_left_alone(tokenizer):
     example = make(tokenizer)
     example.mask_tokens(Tasks(), tokenizer, np.random.default_rng(0))
     shown, original = np.array(example.picture()), np.array(example.image)
-    for place in np.flatnonzero(~example.masked):
-        assert np.array_equal(shown[region(example.boxes[place])], original[region(example.boxes[place])])
+    for index in np.flatnonzero(~example.masked):
+        assert np.array_equal(shown[region(example.boxes[index])], original[region(example.boxes[index])])
 
 
 def test_words_that_are_kept_or_exchanged_are_hidden_in_the_picture_too(tokenizer):
     example = make(tokenizer, 400)
     before = [list(piece) for piece in example.pieces]
     example.mask_tokens(Tasks(), tokenizer, np.random.default_rng(0))
-    same = [place for place in np.flatnonzero(example.masked) if example.pieces[place] == before[place]]
-    as_mask = [place for place in np.flatnonzero(example.masked) if set(example.pieces[place]) == {tokenizer.mask}]
+    same = [index for index in np.flatnonzero(example.masked) if example.pieces[index] == before[index]]
+    as_mask = [index for index in np.flatnonzero(example.masked) if set(example.pieces[index]) == {tokenizer.mask}]
     assert same
     assert len(example.hidden) == example.masked.sum()
     assert 0.6 < len(as_mask) / example.masked.sum() < 0.95
@@ -120,11 +119,11 @@ def test_whole_lines_are_covered_and_their_words_stay_in_the_text(tokenizer):
     assert example.covered.any()
     assert not example.covered.all()
     assert example.pieces == before
-    assert all(example.covered[place] == example.covered[place + 1] for place in range(0, 40, 2))
+    assert all(example.covered[index] == example.covered[index + 1] for index in range(0, 40, 2))
     shown = np.array(example.picture())
-    for place in range(0, 40, 2):
-        line = region([*example.boxes[place][:2], *example.boxes[place + 1][2:]])
-        assert (not shown[line].any()) == example.covered[place]
+    for index in range(0, 40, 2):
+        line = region([*example.boxes[index][:2], *example.boxes[index + 1][2:]])
+        assert (not shown[line].any()) == example.covered[index]
 
 
 def test_masked_words_have_no_part_in_alignment(tokenizer):
@@ -174,7 +173,7 @@ def test_a_negative_of_another_size_is_hidden_at_the_same_places(tokenizer):
 
 
 def test_a_batch_says_which_pictures_belong(tokenizer):
-    batches = PretrainBatches(pages(), tokenizer, CONFIG.image, Tasks(replaced=0.3, dropped=0.2), seed=0, batch=4)
+    batches = PretrainStream(pages(), tokenizer, CONFIG.image, Tasks(replaced=0.3, dropped=0.2), seed=0, batch=4)
     kinds = {MATCHED: 0, REPLACED: 0, DROPPED: 0}
     rng = np.random.default_rng(0)
     for _ in range(100):
@@ -185,17 +184,27 @@ def test_a_batch_says_which_pictures_belong(tokenizer):
 
 
 def test_a_replaced_picture_is_never_the_pages_own(tokenizer):
-    batches = PretrainBatches(pages(3), tokenizer, CONFIG.image, Tasks(replaced=1.0, masked=0, covered=0), seed=0)
+    batches = PretrainStream(pages(3), tokenizer, CONFIG.image, Tasks(replaced=1.0, masked=0, covered=0), seed=0)
     rng = np.random.default_rng(0)
     own = np.array(pages(3)[1].open_image())
     assert not any(np.array_equal(np.array(batches.make_example(1, rng).image), own) for _ in range(20))
 
 
 def test_a_batch_is_the_same_whenever_it_is_asked_for(tokenizer):
-    one, two = (PretrainBatches(pages(), tokenizer, CONFIG.image, Tasks(), seed=5, batch=2) for _ in range(2))
-    for first, second in zip(one(7), two(7), strict=True):
+    one, two = (PretrainStream(pages(), tokenizer, CONFIG.image, Tasks(), seed=5, batch=2) for _ in range(2))
+    seven, eight = one.batch(7), one.batch(8)
+    for first, second in zip(seven, two.batch(7), strict=True):
         assert np.array_equal(first, second)
-    assert not np.array_equal(one(7).tokens, one(8).tokens) or not np.array_equal(one(7).pixels, one(8).pixels)
+    assert not np.array_equal(seven.tokens, eight.tokens) or not np.array_equal(seven.pixels, eight.pixels)
+
+
+def test_the_parts_of_a_batch_make_the_whole(tokenizer):
+    stream = PretrainStream(pages(), tokenizer, CONFIG.image, Tasks(), seed=5, batch=3)
+    whole, parts = stream.batch(7), [stream.batch(7, part, 2) for part in range(2)]
+    assert [part.whole for part in parts] == [3, 3]
+    for row, (part, inner) in enumerate([(0, 0), (1, 0), (0, 1)]):
+        assert np.array_equal(whole.pixels[row], parts[part].pixels[inner])
+        assert whole.matched[row] == parts[part].matched[inner]
 
 
 def test_a_band_of_lines_is_a_page_of_its_own():
@@ -225,29 +234,29 @@ def test_a_band_of_lines_is_a_page_of_its_own():
 def test_pages_grow_from_bands_to_whole_ones(tokenizer):
     beginnings = [Beginning(2, 1, masking=False), Beginning(4, 2)]
     tasks = Tasks(masked=0.5)
-    batches = PretrainBatches(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4, beginnings=beginnings)
-    whole = PretrainBatches(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4)
-    longest = [int(batches(number).mask.sum(1).max()) for number in range(5)]
+    batches = PretrainStream(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4, beginnings=beginnings)
+    whole = PretrainStream(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4)
+    longest = [int(batches.batch(number).mask.sum(1).max()) for number in range(5)]
     assert longest[0] == longest[1] < longest[2] == longest[3] < longest[4]
-    masked = [bool((batches(number).targets != IGNORED).any()) for number in range(5)]
+    masked = [bool((batches.batch(number).targets != IGNORED).any()) for number in range(5)]
     assert masked == [False, False, True, True, True]
-    assert np.array_equal(batches(4).tokens, whole(4).tokens)
-    losses = PretrainModel(PageModel(CONFIG), tasks).losses
-    assert sorted(losses(batches(0))) == ["tia", "tim"]
+    assert np.array_equal(batches.batch(4).tokens, whole.batch(4).tokens)
+    losses = Pretraining(PageModel(CONFIG), tasks)(batches.batch(0))
+    assert sorted(name for name, part in losses.items() if part.units) == ["tia", "tim"]
 
 
 def test_masking_alone_masks_from_the_beginning_and_a_batch_without_masks_teaches_nothing(tokenizer):
     tasks = Tasks(alignment=False, matching=False, masked=0.5)
     beginnings = [Beginning(2, 1, masking=False)]
-    batch = PretrainBatches(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4, beginnings=beginnings)(0)
-    model = PretrainModel(PageModel(CONFIG), tasks)
-    assert float(model.losses(batch)["mvlm"].detach()) > 0
+    batch = PretrainStream(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4, beginnings=beginnings).batch(0)
+    objective = Pretraining(PageModel(CONFIG), tasks)
+    assert float(objective(batch)["mvlm"].total.detach()) > 0
     nothing = batch._replace(targets=np.full_like(batch.targets, IGNORED))
-    assert float(model.losses(nothing)["mvlm"].detach()) == 0
+    assert float(objective(nothing)["mvlm"].total.detach()) == 0
 
 
 def test_special_tokens_and_padding_are_in_no_loss(tokenizer):
-    batch = PretrainBatches(pages(), tokenizer, CONFIG.image, Tasks(masked=1.0), seed=0, batch=2)(0)
+    batch = PretrainStream(pages(), tokenizer, CONFIG.image, Tasks(masked=1.0), seed=0, batch=2).batch(0)
     special = np.isin(batch.tokens, [tokenizer.begin, tokenizer.separate, tokenizer.pad])
     assert (batch.targets[special] == IGNORED).all()
     assert (batch.alignment[special] == IGNORED).all()
@@ -262,9 +271,9 @@ def test_special_tokens_and_padding_are_in_no_loss(tokenizer):
     ],
 )
 def test_only_the_tasks_that_are_on_are_trained(tokenizer, tasks, names):
-    model = PretrainModel(PageModel(CONFIG), tasks)
-    batch = PretrainBatches(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=2)(0)
-    assert sorted(model.losses(batch)) == names
+    objective = Pretraining(PageModel(CONFIG), tasks)
+    batch = PretrainStream(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=2).batch(0)
+    assert sorted(objective(batch)) == names
 
 
 def test_no_task_at_all_is_refused():
@@ -272,59 +281,43 @@ def test_no_task_at_all_is_refused():
         Tasks(masking=False, alignment=False, matching=False)
 
 
-def test_all_losses_fall_and_a_stopped_run_goes_on_exactly(tokenizer, tmp_path):
-    def trainer(folder, updates):
-        encoder = PageModel(CONFIG)
-        encoder.init_weights(torch.Generator().manual_seed(0))
-        torch.manual_seed(0)
-        model = PretrainModel(encoder, Tasks())
-        batches = PretrainBatches(pages(4), tokenizer, CONFIG.image, Tasks(replaced=0.4), seed=0, batch=4)
-        recipe = PageRecipe(updates=updates, rate=3e-3)
-        return PageTrainer(model, batches, model.losses, recipe, tmp_path / folder)
+def trainer(tokenizer, folder, tasks: Tasks, recipe: Recipe, count: int) -> Trainer:
+    encoder = PageModel(CONFIG)
+    encoder.init_weights(torch.Generator().manual_seed(0))
+    stream = PretrainStream(pages(count), tokenizer, CONFIG.image, tasks, seed=0, batch=count)
+    return Trainer(Pretraining(encoder, tasks), stream, recipe, folder)
 
-    whole = trainer("whole", 40)
+
+def test_all_losses_fall(tokenizer, tmp_path):
+    recipe = Recipe(updates=40, schedule=Schedule.linear(3e-3, 40), threads=1)
+    whole = trainer(tokenizer, tmp_path, Tasks(replaced=0.4), recipe, 4)
     whole.run()
     first = {name: np.mean(values[:8]) for name, values in whole.recent.items()}
     last = {name: np.mean(values[-8:]) for name, values in whole.recent.items()}
-    assert all(last[name] < first[name] for name in ("mvlm", "tia", "tim")), (first, last)
-
-    half = trainer("half", 40)
-    with fast_arithmetic(half.recipe.threads):  # as `run` computes
-        while half.update < 17:
-            half._learn()
-    half.save()
-    rest = trainer("half", 40)
-    assert rest.resume()
-    rest.run()
-    for name, tensor in whole.module.state_dict().items():
-        assert torch.equal(tensor, rest.module.state_dict()[name]), name
+    assert all(last[name] < first[name] for name in ("mvlm", "tia", "tim", "loss")), (first, last)
 
 
 def test_the_rate_warms_up_and_falls_to_zero():
-    recipe = PageRecipe(updates=100, rate=2e-5)
-    assert recipe.rate_at(0) == pytest.approx(2e-6)
-    assert recipe.rate_at(9) == pytest.approx(2e-5)
-    assert recipe.rate_at(55) == pytest.approx(1e-5)
-    assert recipe.rate_at(99) == pytest.approx(2e-5 / 90)
+    schedule = Schedule.linear(2e-5, 100)
+    assert schedule(0) == pytest.approx(2e-6)
+    assert schedule(9) == pytest.approx(2e-5)
+    assert schedule(55) == pytest.approx(1e-5)
+    assert schedule(99) == pytest.approx(2e-5 / 90)
 
 
 @pytest.mark.slow
 def test_alignment_is_learnt_from_the_pixels_far_below_chance(tokenizer, tmp_path):
     tasks = Tasks(masking=False, matching=False)
-    encoder = PageModel(CONFIG)
-    encoder.init_weights(torch.Generator().manual_seed(0))
-    torch.manual_seed(0)
-    model = PretrainModel(encoder, tasks)
-    batches = PretrainBatches(pages(8), tokenizer, CONFIG.image, tasks, seed=0, batch=8)
-    trainer = PageTrainer(model, batches, model.losses, PageRecipe(updates=400, rate=5e-3), tmp_path)
-    trainer.run()
-    assert np.mean(trainer.recent["tia"][-20:]) < 0.25 * chance(tasks)["tia"]
+    recipe = Recipe(updates=400, schedule=Schedule.linear(5e-3, 400), threads=1)
+    learnt = trainer(tokenizer, tmp_path, tasks, recipe, 8)
+    learnt.run()
+    assert np.mean(learnt.recent["tia"][-20:]) < 0.25 * tasks.chance()["tia"]
 
 
 def test_chance_is_what_the_shares_alone_give():
-    found = chance(Tasks(covered=0.5, matching=False))
+    found = Tasks(covered=0.5, matching=False).chance()
     assert found["tia"] == pytest.approx(np.log(2))
-    assert chance(Tasks(covered=0.0, replaced=0.3, dropped=0.2)) == pytest.approx({"tia": np.log(2), "tim": np.log(2)})
+    assert Tasks(covered=0.0, replaced=0.3, dropped=0.2).chance() == pytest.approx({"tia": np.log(2), "tim": np.log(2)})
 
 
 def test_some_heads_begin_by_looking_at_the_part_of_the_picture_that_a_word_stands_in():
@@ -334,7 +327,7 @@ def test_some_heads_begin_by_looking_at_the_part_of_the_picture_that_a_word_stan
     cells = torch.tensor(grid_boxes(layout.grid))
     word = torch.tensor([[450, 620, 520, 640]])
     scores = bias(torch.cat([cells, word])[None], torch.zeros(len(cells) + 1, dtype=torch.long))[0].detach()
-    own = [place for place, (x0, y0, x1, y1) in enumerate(cells.tolist()) if x0 <= 450 < x1 and y0 <= 620 < y1]
+    own = [index for index, (x0, y0, x1, y1) in enumerate(cells.tolist()) if x0 <= 450 < x1 and y0 <= 620 < y1]
     quarter = layout.heads // 4
     for heads, seen in ((slice(0, quarter), scores[:, -1, :-1]), (slice(quarter, 2 * quarter), scores[:, :-1, -1])):
         assert (seen[heads] == seen[heads].amax(1, keepdim=True)).nonzero()[:, 1].tolist() == own * quarter

@@ -13,7 +13,7 @@ from PIL import Image
 from unrender.checkpoints import find_pages, resolve
 from unrender.reading.labels import LabelSystem
 from unrender.reading.receipts import FIELDS
-from unrender.training.receipt.documents import MadeDocument, make_document
+from unrender.training.receipt.made_documents import MadeDocument, make_document
 from unrender.words import WordPage
 
 _MEGABYTES = 1_000_000

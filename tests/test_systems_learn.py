@@ -12,8 +12,9 @@ from unrender.models.config import CnnConfig, Generation, ImagePrep, ModelConfig
 from unrender.reading.reader import Reader
 from unrender.reading.text import TextSystem
 from unrender.training.examples import ExampleStream
-from unrender.training.loop import Recipe, Trainer
-from unrender.training.schedule import Schedule
+from unrender.training.loop import Trainer
+from unrender.training.objectives import Transcription
+from unrender.training.recipe import Recipe, Schedule
 
 _SWIN = SwinConfig(width=16, depths=(2, 2), heads=(2, 4), window=4, drop_path=0.0)
 _CANVAS = ImagePrep(height=32, width=64)
@@ -54,7 +55,7 @@ def test_a_tiny_one_learns_eight_pictures_by_heart(config: ModelConfig, tmp_path
     module = fresh(config)
     stream = ExampleStream(EXAMPLES, config, TOKENIZER, batch=8, seed=0)
     recipe = Recipe(schedule=Schedule(peak=3e-3, warm_up=20), epochs=250, threads=1)
-    trainer = Trainer(module, stream, recipe, tmp_path)
+    trainer = Trainer(Transcription(module, recipe), stream, recipe, tmp_path)
     reader = Reader(TextSystem(config, TorchEngine(config, module), TOKENIZER, tasks.find("formula")))
 
     for _ in range(5):  # as soon as it has them all, it is done

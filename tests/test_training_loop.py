@@ -26,12 +26,12 @@ from tests.training_models import (
 )
 from unrender import checkpoints
 from unrender.errors import ConfigError, DataError, ModelError
-from unrender.training import recipes, runs
+from unrender.training import recipes, text_runs
 from unrender.training.batches import IGNORED, BatchStream, Framing, Stage
 from unrender.training.curves import draw_curves
 from unrender.training.data import Cache
+from unrender.training.recipe import Schedule
 from unrender.training.recipes import FORMULA, SYSTEMS
-from unrender.training.schedule import Schedule
 from unrender.training.starts import start_from
 from unrender.training.validation import draw_subset
 
@@ -63,7 +63,7 @@ def test_the_head_that_names_cells_learns_and_stays_out_of_the_model(tmp_path: P
     naming.run(lambda: {"score": 0.0})
     assert set(naming.final_state()) == set(plain.final_state())
     assert set(torch.load(tmp_path / "best.pt", weights_only=True)["state"]) == set(plain.final_state())
-    head = naming.objective.heads["naming"]
+    head = naming.objective.heads
     assert head.weight.abs().max() > 0
     assert head.weight.shape[0] == naming.module.config.decoder.vocabulary + 1
 
@@ -288,7 +288,7 @@ def test_a_system_trains_from_scratch_with_one_command(
         example.image.save(pictures / f"{number}.png")
     labels = [f"{number}.png\t{example.target}\n" for number, example in enumerate(EXAMPLES * 5)]
     (pictures / "labels.tsv").write_text("".join(labels))
-    monkeypatch.setattr(runs, "preset", lambda _: tiny_vit())
+    monkeypatch.setattr(text_runs, "preset", lambda _: tiny_vit())
 
     done = run("train", "trocr-small", "--data", pictures, "-o", tmp_path / "run", "--scratch")
 

@@ -10,11 +10,12 @@ from unrender.layers.seq2seq import VisionText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig, ViTConfig
 from unrender.tokens import LatexTokenizer
 from unrender.training.augment import Augmentation
-from unrender.training.batches import BatchStream, Framing, Stage
+from unrender.training.batches import Batch, BatchStream, Framing, Stage
 from unrender.training.data import BOXES, Cache, Sample, write_cache
 from unrender.training.examples import ExampleStream
-from unrender.training.loop import Recipe, Trainer
-from unrender.training.schedule import Schedule
+from unrender.training.loop import Trainer
+from unrender.training.objectives import Transcription
+from unrender.training.recipe import Recipe, Schedule
 
 FORMULAS = ("a b", "a + b", "x = y", "c ^ { 2 }", "a _ { 1 }", "x + y = 2", "b", "y - 1")
 TOKENIZER = LatexTokenizer(sorted({token for text in FORMULAS for token in text.split()}))
@@ -98,7 +99,7 @@ def fresh(config: ModelConfig, seed: int = 0) -> VisionText:
     return module
 
 
-def tiny_trainer(folder: Path, samples: int, naming: float = 0.0) -> Trainer:
+def tiny_trainer(folder: Path, samples: int, naming: float = 0.0) -> Trainer[Batch]:
     config = tiny_formula()
     folder.mkdir(parents=True, exist_ok=True)
     stages = (Stage(samples=10**6, max_tokens=99, mix=(("tiny", 1.0),), batch=4),)
@@ -109,11 +110,11 @@ def tiny_trainer(folder: Path, samples: int, naming: float = 0.0) -> Trainer:
         schedule=Schedule(peak=1e-3), samples=samples, average=0.9, smoothing=0.05, accumulate=2, threads=1,
         pointing=naming, naming=naming,
     )  # fmt: skip
-    return Trainer(fresh(config), stream, recipe, folder)
+    return Trainer(Transcription(fresh(config), recipe), stream, recipe, folder)
 
 
-def tiny_vit_trainer(folder: Path) -> Trainer:
+def tiny_vit_trainer(folder: Path) -> Trainer[Batch]:
     config = tiny_vit()
     stream = ExampleStream(EXAMPLES, config, TOKENIZER, batch=5, seed=0)
     recipe = Recipe(schedule=Schedule(peak=1e-3), epochs=4, threads=1)
-    return Trainer(fresh(config), stream, recipe, folder)
+    return Trainer(Transcription(fresh(config), recipe), stream, recipe, folder)

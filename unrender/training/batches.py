@@ -6,6 +6,7 @@ where it was by remembering two numbers.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,41 @@ Boxes = NDArray[np.float32]
 _BATCHES_PER_BLOCK = 256
 _LIKE_HEIGHT, _LIKE_LENGTH = 1.35, 1.6  # heights and lengths within such a factor go together, sorted by width
 IGNORED = -100  # a target that does not count
+
+
+class BatchLike(Protocol):
+    """What the loop must know of a batch."""
+
+    @property
+    def name(self) -> str:
+        """How to find what it begins with."""
+        ...
+
+    @property
+    def whole(self) -> int:
+        """How many samples all processes see together."""
+        ...
+
+
+AnyBatch = TypeVar("AnyBatch", bound=BatchLike)
+Given = TypeVar("Given", bound=BatchLike, covariant=True)
+
+
+class Stream(Protocol[Given]):
+    """Endless batches; the same numbers give the same batches."""
+
+    @property
+    def epoch_samples(self) -> int:
+        """How many samples one epoch has."""
+        ...
+
+    def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Given]:
+        """Yield this part of each batch of block `number`, from batch `index` on."""
+        ...
+
+    def rate(self, seen: int) -> float:
+        """Return the curriculum's factor for the learning rate."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +121,7 @@ class Framed:
 
 
 class BatchStream:
-    """Endless batches of one curriculum; `block` and `place` are all there is to remember."""
+    """Endless batches of one curriculum; the block and the index of a batch in it are all there is to remember."""
 
     def __init__(
         self,
@@ -135,28 +171,27 @@ class BatchStream:
         batches: list[list[tuple[str, int]]] = []
         current: list[tuple[str, int]] = []
         largest = np.zeros(3, dtype=np.int64)
-        for place in order:
-            grown = np.maximum(largest, sizes[place])
+        for index in order:
+            grown = np.maximum(largest, sizes[index])
             cost = (len(current) + 1) * (grown[0] * grown[1] + 64 * grown[2])
             if current and (len(current) == stage.batch or cost > stage.cost):
                 batches.append(current)
-                current, grown = [], sizes[place]
-            current.append(drawn[place])
+                current, grown = [], sizes[index]
+            current.append(drawn[index])
             largest = grown
         batches.append(current)
-        return [batches[place] for place in rng.permutation(len(batches))]
+        return [batches[index] for index in rng.permutation(len(batches))]
 
-    def batches(self, number: int, place: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
-        """Yield this part of each batch of block `number`, from the batch `place` on."""
-        for index, members in enumerate(self.block(number, seen)):
-            if index >= place:
-                samples = [self._sample(*member, [number, index, row]) for row, member in enumerate(members)]
+    def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
+        for position, members in enumerate(self.block(number, seen)):
+            if position >= index:
+                samples = [self._sample(*member, [number, position, row]) for row, member in enumerate(members)]
                 batch = assemble(samples[part::parts] or samples[:1], self._framing)
                 yield replace(batch, name=f"{members[0][0]} {members[0][1]}", whole=len(members))
 
-    def _sample(self, name: str, index: int, place: list[int]) -> Framed:
-        """Augment and frame one picture and its label; the same place gives the same result."""
-        framing, rng = self._framing, np.random.default_rng([self._seed, *place])
+    def _sample(self, name: str, index: int, numbers: list[int]) -> Framed:
+        """Augment and frame one picture and its label; the same numbers give the same result."""
+        framing, rng = self._framing, np.random.default_rng([self._seed, *numbers])
         boxes = self._caches[name].boxes(index).astype(np.float32)
         boxes[boxes[:, 0] < 0] = np.nan
         picture, boxes = augment_placed(self._caches[name].gray(index), boxes, self._augmentation, rng)

@@ -1,9 +1,9 @@
-"""A picture of a run: loss and validation errors over the hours."""
+"""A picture of a run: the parts of the loss and what validation measured over the hours."""
 
 import json
 from pathlib import Path
 
-_NOT_CURVES = {"event", "update", "seen", "hours", "loss", "rate", "samples_per_second", "score"}
+_NOT_CURVES = {"event", "update", "seen", "hours", "loss", "losses", "rate", "samples_per_second", "score"}
 
 
 def draw_curves(metrics: Path, picture: Path) -> None:
@@ -17,12 +17,15 @@ def draw_curves(metrics: Path, picture: Path) -> None:
     training = [line for line in lines if line["event"] == "train"]
     validation = [line for line in lines if line["event"] == "validate"]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
-    left.plot([line["hours"] for line in training], [line["loss"] for line in training])
+    for part in sorted({part for line in training for part in line["losses"]}):
+        points = [(line["hours"], line["losses"][part]) for line in training if part in line["losses"]]
+        left.plot(*zip(*points, strict=True), label=part)
     left.set(xlabel="hours of training", ylabel="loss", yscale="log")
+    left.legend()
     for name in sorted({name for line in validation for name in line} - _NOT_CURVES):
         points = [(line["hours"], line[name]) for line in validation if name in line]
         right.plot(*zip(*points, strict=True), marker=".", label=name)
-    right.set(xlabel="hours of training", ylabel="word error rate", ylim=(0, 1))
+    right.set(xlabel="hours of training", ylabel="held-out data", ylim=(0, None))
     if validation:
         right.legend()
     figure.savefig(picture, dpi=120)

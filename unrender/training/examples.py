@@ -57,12 +57,9 @@ class ExampleStream:
     def rate(self, seen: int) -> float:
         return 1.0
 
-    def batches(self, number: int, place: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
-        """Yield this part of each batch of epoch `number`, from the batch `place` on."""
+    def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
         order = np.random.default_rng([self._seed, number]).permutation(len(self._examples))
-        for index, start in enumerate(range(0, len(order), self._batch)):
-            if index < place:
-                continue
+        for start in range(index * self._batch, len(order), self._batch):
             members = [int(member) for member in order[start : start + self._batch]]
             mine = members[part::parts] or members[:1]
             samples = [self._sample(member, number) for member in mine]

@@ -4,53 +4,31 @@ Under `torchrun` every process takes its part of each batch and the gradients ar
 processes makes the same updates (networks with batch norm excepted: each process norms its own part).
 """
 
+import contextlib
 import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Generic
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from unrender.errors import DataError
-from unrender.layers.seq2seq import VisionText
 from unrender.training import distributed
-from unrender.training.arithmetic import fast_arithmetic
-from unrender.training.batches import IGNORED, Batch
-from unrender.training.objectives import Objective
-from unrender.training.schedule import Schedule
+from unrender.training.batches import AnyBatch, Stream
+from unrender.training.objectives import Losses, Objective
+from unrender.training.recipe import Recipe
 
 _KEPT_LOSSES = 100  # the logged loss is the mean of so many batches
 _SEED_STRIDE = 1_000_003
 
-Validate = Callable[[], dict[str, float]]  # metrics by name; "score" is the one to make small
+Validate = Callable[[], Mapping[str, float]]  # metrics by name; "score" is the one to make small
+RateOf = Callable[[str], float]  # by which factor a parameter learns faster than the recipe says
 LAST, BEST, METRICS = "last.pt", "best.pt", "metrics.jsonl"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """How a model is trained: everything but the data and the model itself."""
-
-    schedule: Schedule
-    optimiser: Literal["adam", "adamw"] = "adamw"
-    weight_decay: float = 0.01
-    betas: tuple[float, float] = (0.9, 0.999)
-    clip: float = 1.0  # of the gradient's norm
-    accumulate: int = 1  # batches to an update
-    smoothing: float = 0.0  # of the labels
-    pointing: float = 0.0  # weight of looking at the token that is being read, where the data says where it stands
-    naming: float = 0.0  # weight of naming the token in each cell of the encoder's grid, where the data says that
-    average: float = 0.0  # of the moving average of the weights; 0: none
-    samples: int = 0  # stop after so many; 0: after `epochs`
-    epochs: float = 0.0
-    seed: int = 0
-    threads: int = 2
-    checkpoint_seconds: float = 180
-    validate_seconds: float = 900
 
 
 @dataclass
@@ -61,123 +39,132 @@ class Progress:
     batch: int = 0  # batches seen, several to an update
     seen: int = 0
     block: int = 0
-    place: int = 0
+    index: int = 0  # of the next batch in the block
     block_seen: int = 0  # samples seen when the block began: it decides the curriculum's stage
     seconds: float = 0.0
     best: float = math.inf
 
 
-class Stream(Protocol):
-    """Endless batches; the same numbers give the same batches."""
-
-    @property
-    def epoch_samples(self) -> int:
-        """How many samples one epoch has."""
-        ...
-
-    def batches(self, number: int, place: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
-        """Yield this part of each batch of block `number`, from the batch `place` on."""
-        ...
-
-    def rate(self, seen: int) -> float:
-        """Return the curriculum's factor for the learning rate."""
-        ...
-
-
-class Trainer:
+class Trainer(Generic[AnyBatch]):
     """One run in one folder: last.pt (to resume), best.pt (best validation), metrics.jsonl."""
 
-    def __init__(self, module: VisionText, stream: Stream, recipe: Recipe, folder: Path) -> None:
+    def __init__(
+        self,
+        objective: Objective[AnyBatch],
+        stream: Stream[AnyBatch],
+        recipe: Recipe,
+        folder: Path,
+        *,
+        rate_of: RateOf = lambda name: 1.0,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.module, self.stream, self.recipe, self.folder = module, stream, recipe, folder
+        self.objective, self.stream, self.recipe, self.folder = objective, stream, recipe, folder
+        self.module = objective.module
         self.progress = Progress()
-        self.losses: list[float] = []
-        objective = Objective(module, smoothing=recipe.smoothing, pointing=recipe.pointing, naming=recipe.naming)
-        self.optimiser = _optimiser(objective, recipe)
-        self.averages = [tensor.detach().clone() for tensor in module.state_dict().values()]
-        self.objective = objective
-        self._parallel = DistributedDataParallel(objective) if distributed.processes() > 1 else objective
+        self.recent: dict[str, list[float]] = {}
+        self.optimiser, self._rates = _optimiser(objective, recipe, rate_of)
+        self.averages = [tensor.detach().clone() for tensor in self.module.state_dict().values()]
+        several = distributed.processes() > 1
+        self._parallel = DistributedDataParallel(objective, find_unused_parameters=True) if several else objective
 
     @property
     def total(self) -> int:
-        """How many samples the whole run takes."""
-        return self.recipe.samples or round(self.recipe.epochs * self.stream.epoch_samples)
+        """How many updates the whole run takes, or else how many samples."""
+        recipe = self.recipe
+        return recipe.updates or recipe.samples or round(recipe.epochs * self.stream.epoch_samples)
+
+    @property
+    def done(self) -> int:
+        """How many of them it has taken."""
+        return self.progress.update if self.recipe.updates else self.progress.seen
 
     def run(
         self,
         validate: Validate | None = None,
         *,
         seconds: float = math.inf,
-        report: Callable[["Trainer"], None] | None = None,
+        report: Callable[["Trainer[AnyBatch]"], None] = lambda trainer: None,
     ) -> None:
-        """Train until the recipe's samples or `seconds` of this call are used up."""
-        with fast_arithmetic(self.recipe.threads):
+        """Train until what the recipe asks for is done, or `seconds` of this call are used up."""
+        with _fast_arithmetic(self.recipe.threads):
             self._run(validate, seconds, report)
 
-    def _run(self, validate: Validate | None, seconds: float, report: Callable[["Trainer"], None] | None) -> None:
+    def _run(self, validate: Validate | None, seconds: float, report: Callable[["Trainer[AnyBatch]"], None]) -> None:
+        recipe, before = self.recipe, self.progress.seconds
         began = saved = validated = time.monotonic()
-        before = self.progress.seconds
         self.module.train()
-        while self.progress.seen < self.total and time.monotonic() - began <= seconds:
-            self._learn(next(self._batches))
+        while self.done < self.total and time.monotonic() - began <= seconds:
+            moved = self._learn(next(self._batches))
             now = time.monotonic()
             self.progress.seconds = before + now - began
-            if report is not None:
-                report(self)
-            if validate is not None and now - validated > self.recipe.validate_seconds:
+            report(self)
+            if self.done >= self.total:
+                break
+            every = recipe.validate_updates
+            late = moved and self.progress.update % every == 0 if every else now - validated > recipe.validate_seconds
+            if validate is not None and late:
                 self.validate(validate)
                 validated = time.monotonic()
-            if now - saved > self.recipe.checkpoint_seconds:
+            if now - saved > recipe.checkpoint_seconds:
                 self.save()
                 saved = time.monotonic()
+            elif recipe.log_updates and moved and self.progress.update % recipe.log_updates == 0:
+                self._log({"event": "train"})
         if validate is not None:
             self.validate(validate)
         self.save()
 
     @property
-    def _batches(self) -> Iterator[Batch]:
+    def _batches(self) -> Iterator[AnyBatch]:
         if not hasattr(self, "_iterator"):
             self._iterator = self._endless()
         return self._iterator
 
-    def _endless(self) -> Iterator[Batch]:
+    def _endless(self) -> Iterator[AnyBatch]:
         progress, part, parts = self.progress, distributed.rank(), distributed.processes()
         while True:
-            if progress.place == 0:
+            if progress.index == 0:
                 progress.block_seen = progress.seen
-            for batch in self.stream.batches(progress.block, progress.place, progress.block_seen, part, parts):
-                progress.place += 1
+            for batch in self.stream.batches(progress.block, progress.index, progress.block_seen, part, parts):
+                progress.index += 1
                 yield batch
             progress.block += 1
-            progress.place = 0
+            progress.index = 0
 
-    def _learn(self, batch: Batch) -> None:
-        """Take one batch in; every `accumulate` batches, move the weights."""
+    def _learn(self, batch: AnyBatch) -> bool:
+        """Take one batch in; every `accumulate` batches, move the weights, and say whether they moved."""
         recipe, progress = self.recipe, self.progress
         torch.manual_seed(recipe.seed * _SEED_STRIDE + progress.batch)  # dropout, the same after a resume
-        count = distributed.total(int((batch.targets != IGNORED).sum()))
-        parts = [torch.from_numpy(array) for array in (batch.pixels, batch.inputs, batch.targets)]
-        boxes = None if batch.boxes is None else torch.from_numpy(batch.boxes)
-        loss = self._parallel(*parts, boxes) * (distributed.processes() / (count * recipe.accumulate))
-        value = float(loss.detach()) * recipe.accumulate
+        parts: Losses = self._parallel(batch)
+        counts = [distributed.total(part.units) for part in parts.values()]
+        means = [
+            part.total * (distributed.processes() / max(1, count))
+            for part, count in zip(parts.values(), counts, strict=True)
+        ]
+        loss = torch.stack([part.weight * mean for part, mean in zip(parts.values(), means, strict=True)]).sum()
+        value = float(loss.detach())
         if not math.isfinite(value):
             raise DataError(
                 f"the loss became {value} at update {progress.update}, in the batch that begins with {batch.name}; "
                 f"the last good checkpoint is {self.folder / LAST}"
             )
-        loss.backward()
+        (loss / recipe.accumulate).backward()  # type: ignore[no-untyped-call]
         progress.batch += 1
         progress.seen += batch.whole
-        self.losses = [*self.losses[-_KEPT_LOSSES + 1 :], value]
-        if progress.batch % recipe.accumulate == 0:
-            self._update()
+        told = {name: float(mean.detach()) for name, mean, count in zip(parts, means, counts, strict=True) if count}
+        for name, one in {"loss": value, **told}.items():
+            self.recent[name] = [*self.recent.get(name, [])[-_KEPT_LOSSES + 1 :], one]
+        if progress.batch % recipe.accumulate:
+            return False
+        self._update()
+        return True
 
     def _update(self) -> None:
         progress = self.progress
         epoch = progress.seen / max(1, self.stream.epoch_samples)
         rate = self.recipe.schedule(progress.update, epoch) * self.stream.rate(progress.seen)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
+        for group, times in zip(self.optimiser.param_groups, self._rates, strict=True):
+            group["lr"] = rate * times
         nn.utils.clip_grad_norm_(self.objective.parameters(), self.recipe.clip)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
@@ -227,7 +214,7 @@ class Trainer:
             "averages": self.averages,
             "optimiser": self.optimiser.state_dict(),
             "progress": asdict(self.progress),
-            "losses": self.losses,
+            "recent": self.recent,
         }
         _write(checkpoint, self.folder / LAST)
         self._log({"event": "train"})
@@ -239,19 +226,21 @@ class Trainer:
             raise DataError(f"there is no {path} to resume from; start without --resume")
         saved = torch.load(path, weights_only=True)
         self.module.load_state_dict(saved["state"])
-        self.objective.heads.load_state_dict(saved.get("heads", {}))
+        self.objective.heads.load_state_dict(saved["heads"])
         self.optimiser.load_state_dict(saved["optimiser"])
         self.averages = saved["averages"]
         self.progress = Progress(**saved["progress"])
-        self.losses = saved["losses"]
+        self.recent = saved["recent"]
 
     def _log(self, values: dict[str, object]) -> None:
         progress = self.progress
+        means = {name: round(sum(kept) / len(kept), 4) for name, kept in self.recent.items()}
         line = {
             "update": progress.update,
             "seen": progress.seen,
             "hours": round(progress.seconds / 3600, 3),
-            "loss": round(sum(self.losses) / max(1, len(self.losses)), 4),
+            "loss": means.pop("loss", 0.0),
+            "losses": means,  # of each part
             "rate": self.optimiser.param_groups[0]["lr"],
             "samples_per_second": round(progress.seen / max(1e-9, progress.seconds), 1),
             **values,
@@ -260,13 +249,30 @@ class Trainer:
             lines.write(json.dumps(line) + "\n")
 
 
-def _optimiser(module: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """Decay matrices, not norms and biases."""
-    matrices = [parameter for parameter in module.parameters() if parameter.dim() > 1]
-    vectors = [parameter for parameter in module.parameters() if parameter.dim() <= 1]
-    groups = [{"params": matrices, "weight_decay": recipe.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+def _optimiser(
+    objective: Objective[AnyBatch], recipe: Recipe, rate_of: RateOf
+) -> tuple[torch.optim.Optimizer, list[float]]:
+    """Decay matrices, not norms and biases; give the factor of each group's rate."""
+    groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
+    for name, parameter in objective.named_parameters():
+        groups.setdefault((rate_of(name.removeprefix("module.")), parameter.dim() <= 1), []).append(parameter)
+    keys = sorted(groups)
     kind = torch.optim.Adam if recipe.optimiser == "adam" else torch.optim.AdamW
-    return kind(groups, lr=recipe.schedule.peak, betas=recipe.betas, fused=True)
+    settings = [{"params": groups[key], "weight_decay": 0.0 if key[1] else recipe.weight_decay} for key in keys]
+    return kind(settings, lr=recipe.schedule.peak, betas=recipe.betas, fused=True), [times for times, _ in keys]
+
+
+@contextlib.contextmanager
+def _fast_arithmetic(threads: int) -> Iterator[None]:
+    """Set the number of threads and let denormal numbers, a hundred times slower, be zero; put both back."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+        torch.set_num_threads(before)
 
 
 def _write(values: Mapping[str, object], path: Path) -> None:

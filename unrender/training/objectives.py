@@ -1,54 +1,148 @@
-"""What a model that writes text is trained for: the next token, and where the data says where tokens stand, that too.
+"""What models are trained for: the next token of a text, the three tasks of LayoutLMv2's pre-training, word labels.
 
-Shapes: B rows, T tokens, N memory vectors, V vocabulary.
+Shapes: B rows, T tokens, N memory vectors, V vocabulary, L tokens of a page.
 """
+
+from typing import Generic, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, gelu, linear
 
 from unrender.layers.seq2seq import VisionText
+from unrender.layers.spatial import PageInputs, PageModel
 from unrender.reading.grid import Grid, grid_of
-from unrender.training.batches import IGNORED
+from unrender.training.batches import IGNORED, AnyBatch, Batch
+from unrender.training.receipt.label_batches import LabelBatch
+from unrender.training.receipt.pretraining import PretrainBatch, Tasks
+from unrender.training.recipe import Recipe
 
 _SMALLEST_SHARE = 1e-4  # of the attention: what lies lower pulls no harder
+_HEAD_STD = 0.02
 
 
-class Objective(nn.Module):
-    """Cross-entropy of the next token, summed over a batch; how far the layers look past it; what the cells show.
+class Part(NamedTuple):
+    """One part of the loss: its sum over a batch, how many units that is of, and how much their mean weighs."""
 
-    What the last layer sees no later token can know; half of the heads of the layers before it look at the token too,
-    so that those after it learn where the reading has come to. `heads` are trained along and thrown away at the end.
-    """
+    total: Tensor
+    units: int
+    weight: float = 1.0
 
-    def __init__(
-        self, module: VisionText, *, smoothing: float = 0.0, pointing: float = 0.0, naming: float = 0.0
-    ) -> None:
+
+Losses = dict[str, Part]
+
+
+class Objective(nn.Module, Generic[AnyBatch]):
+    """A model, what is trained along with it and thrown away at the end (`heads`), and what both are trained for."""
+
+    def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
-        self.smoothing, self.pointing, self.naming = smoothing, pointing, naming
-        self.heads = nn.ModuleDict()
-        if naming:
-            self.heads["naming"] = _naming_head(module)
+        self.heads: nn.Module = nn.ModuleDict()
 
-    def forward(self, pixels: Tensor, inputs: Tensor, targets: Tensor, boxes: Tensor | None = None) -> Tensor:
-        watched: list[Tensor] | None = None if boxes is None or not self.pointing else []
-        memory, mask = self.module.encode(pixels)
-        hidden = self.module.decoder.hidden(inputs, memory, mask, watched)
+    def forward(self, batch: AnyBatch) -> Losses:
+        """Return the parts of the loss; the same parts for every batch."""
+        raise NotImplementedError
+
+
+class Transcription(Objective[Batch]):
+    """Cross-entropy of the next token; how far the layers look past it; what the cells of the encoder's grid show.
+
+    What the last layer sees no later token can know; half of the heads of the layers before it look at the token too,
+    so that those after it learn where the reading has come to.
+    """
+
+    def __init__(self, module: VisionText, recipe: Recipe) -> None:
+        super().__init__(module)
+        self.reader, self.recipe = module, recipe
+        if recipe.naming:
+            self.heads = _naming_head(module)
+
+    def forward(self, batch: Batch) -> Losses:
+        pixels, inputs, targets = (torch.from_numpy(one) for one in (batch.pixels, batch.inputs, batch.targets))
+        boxes = None if batch.boxes is None else torch.from_numpy(batch.boxes)
+        watched: list[Tensor] | None = None if boxes is None or not self.recipe.pointing else []
+        memory, mask = self.reader.encode(pixels)
+        hidden = self.reader.decoder.hidden(inputs, memory, mask, watched)
         wanted = targets != IGNORED
-        scores = self.module.decoder.score(hidden[wanted])
-        loss = cross_entropy(scores, targets[wanted], label_smoothing=self.smoothing, reduction="sum")
-        grid = grid_of(self.module.config.encoder, pixels.shape[2], pixels.shape[3])
-        if boxes is not None and watched:
-            for weights in watched[:-1]:
-                loss = loss + self.pointing * off_target(weights[:, : weights.shape[1] // 2].mean(1), boxes, grid)
-            loss = loss + self.pointing * off_target(watched[-1].mean(1), boxes, grid)
-        if self.naming:
-            named = self.heads["naming"](memory[:, grid.special :])
-            loss = loss + self.naming * (
-                misnamed(named, targets, boxes, grid) if boxes is not None else 0 * named.sum()
-            )
-        return loss
+        scores = self.reader.decoder.score(hidden[wanted])
+        tokens = cross_entropy(scores, targets[wanted], label_smoothing=self.recipe.smoothing, reduction="sum")
+        count, none = len(scores), tokens.new_zeros(())
+        losses = {"tokens": Part(tokens, count)}
+        grid = grid_of(self.reader.config.encoder, pixels.shape[2], pixels.shape[3])
+        if self.recipe.pointing:
+            looks = [weights[:, : weights.shape[1] // 2].mean(1) for weights in (watched or [])[:-1]]
+            looks += [weights.mean(1) for weights in (watched or [])[-1:]]
+            total = none if boxes is None else sum((off_target(look, boxes, grid) for look in looks), none)
+            losses["pointing"] = Part(total, count, self.recipe.pointing)
+        if self.recipe.naming:
+            named = none if boxes is None else misnamed(self.heads(memory[:, grid.special :]), targets, boxes, grid)
+            losses["naming"] = Part(named, count, self.recipe.naming)
+        return losses
+
+
+class Labelling(Objective[LabelBatch]):
+    """Cross-entropy of the label of each word's first token."""
+
+    def forward(self, batch: LabelBatch) -> Losses:
+        labels = torch.from_numpy(batch.labels)
+        chosen = labels != IGNORED
+        scores = self.module(PageInputs(*(torch.from_numpy(part) for part in batch[:4])))
+        total = cross_entropy(scores[chosen], labels[chosen], reduction="sum")
+        return {"labels": Part(total, int(chosen.sum()))}
+
+
+class Pretraining(Objective[PretrainBatch]):
+    """The sum of the tasks that are on: masked words (MVLM), covered lines (TIA), whose picture it is (TIM)."""
+
+    def __init__(self, module: PageModel, tasks: Tasks, seed: int = 0) -> None:
+        super().__init__(module)
+        self.pages, self.tasks = module, tasks
+        self.heads = self.task_heads = _TaskHeads(module, tasks, torch.Generator().manual_seed(seed))
+
+    def forward(self, batch: PretrainBatch) -> Losses:
+        vectors = self.pages.encode(PageInputs(*(torch.from_numpy(part) for part in batch[:4]))).text
+        heads, found = self.task_heads, Losses()
+        if self.tasks.masking:
+            targets = torch.from_numpy(batch.targets)
+            chosen = targets != IGNORED
+            scores = heads.words(vectors[chosen], self.pages.embedding.words.weight)
+            found["mvlm"] = Part(cross_entropy(scores, targets[chosen], reduction="sum"), int(chosen.sum()))
+        if self.tasks.alignment:
+            labels = torch.from_numpy(batch.alignment)
+            chosen = labels != IGNORED
+            found["tia"] = _told_apart(heads.alignment(vectors[chosen]), labels[chosen].float())
+        if self.tasks.matching:
+            found["tim"] = _told_apart(heads.matching(vectors[:, 0]), torch.from_numpy(batch.matched))
+        return found
+
+
+class _TaskHeads(nn.Module):
+    """One head for each task that is on; the vocabulary's scores share the word embedding."""
+
+    def __init__(self, encoder: PageModel, tasks: Tasks, generator: torch.Generator) -> None:
+        super().__init__()
+        hidden = encoder.layout.hidden
+        if tasks.masking:
+            self.change = nn.Linear(hidden, hidden)
+            self.norm = nn.LayerNorm(hidden, eps=encoder.layout.norm_epsilon)
+            self.word_bias = nn.Parameter(torch.zeros(encoder.layout.vocabulary))
+        if tasks.alignment:
+            self.alignment = nn.Linear(hidden, 1)
+        if tasks.matching:
+            self.matching = nn.Linear(hidden, 1)
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                nn.init.normal_(layer.weight, std=_HEAD_STD, generator=generator)
+                nn.init.zeros_(layer.bias)
+
+    def words(self, vectors: Tensor, embedding: Tensor) -> Tensor:
+        """Score the words that vectors (M, C) stand for: (M, V)."""
+        return linear(self.norm(gelu(self.change(vectors))), embedding, self.word_bias)
+
+
+def _told_apart(scores: Tensor, truth: Tensor) -> Part:
+    return Part(binary_cross_entropy_with_logits(scores.squeeze(-1), truth, reduction="sum"), len(truth))
 
 
 def off_target(attention: Tensor, boxes: Tensor, grid: Grid) -> Tensor:

@@ -1,46 +1,28 @@
-"""The recipes: how each system of the seeds was trained, and our own, as frozen values; `train` runs one."""
+"""The courses by name: how each system of the seeds was trained, and our own, as frozen values; `train` runs one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from unrender.errors import ConfigError
-from unrender.training.augment import AUGMENTATION, Augmentation
+from unrender.training import runs
+from unrender.training.augment import Augmentation
 from unrender.training.batches import Stage
-from unrender.training.loop import Recipe
-from unrender.training.schedule import Schedule
-
-
-@dataclass(frozen=True, kw_only=True)
-class SystemRecipe:
-    """How one system of the seeds is trained on a folder of pictures and labels."""
-
-    model: str  # preset
-    batch: int  # samples to a batch; the recipe accumulates batches
-    recipe: Recipe
-    augmented: bool = False
-    token_noise: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class FormulaRecipe:
-    """How the formula reader is trained on prepared arrays."""
-
-    stages: tuple[Stage, ...]
-    recipe: Recipe
-    augmentation: Augmentation = AUGMENTATION
-    token_noise: float = 0.03
-    held_out: tuple[str, ...] = ("printed-held", "handwritten-held")
-
+from unrender.training.receipt.label_runs import PretrainingCourse, ReceiptCourse
+from unrender.training.recipe import Recipe, Schedule
+from unrender.training.runs import Request
+from unrender.training.text_runs import FormulaCourse, SystemCourse
 
 # Donut, fine-tuning on CORD as published: Adam, 30 epochs of batches of 8, cosine to zero after 300 warm-up updates.
-_DONUT = SystemRecipe(
+_DONUT = SystemCourse(
     model="donut-base",
     batch=8,
     recipe=Recipe(schedule=Schedule(peak=3e-5, warm_up=300), optimiser="adam", weight_decay=0.0, epochs=30),
 )
 # Seed 001, 3.1: 5e-5 times 0.9996 every 15 updates down to 7.5e-6, three epochs, effective batch 192.
-_NOUGAT = SystemRecipe(
+_NOUGAT = SystemCourse(
     model="nougat-base",
     batch=1,
     recipe=Recipe(
@@ -50,19 +32,19 @@ _NOUGAT = SystemRecipe(
     token_noise=0.1,
 )
 # Seed 004, 5.3, for the next three.
-_SWIMNET = SystemRecipe(
+_SWIMNET = SystemCourse(
     model="swimnet", batch=15, recipe=Recipe(schedule=Schedule(peak=5e-6), weight_decay=1e-4, epochs=10)
 )
-_TROCR_BASE = SystemRecipe(
+_TROCR_BASE = SystemCourse(
     model="trocr-base",
     batch=8,
     recipe=Recipe(schedule=Schedule(peak=5e-7, by_epoch=((0, 5e-7), (6, 1e-7))), weight_decay=1e-4, epochs=15),
 )
-_TROCR_SMALL = SystemRecipe(
+_TROCR_SMALL = SystemCourse(
     model="trocr-small", batch=28, recipe=Recipe(schedule=Schedule(peak=5e-6), weight_decay=1e-4, epochs=5)
 )
 # Seed 002 is silent on its training.
-_RECOGNIZER = SystemRecipe(
+_RECOGNIZER = SystemCourse(
     model="recognizer",
     batch=64,
     recipe=Recipe(schedule=Schedule(peak=5e-4, warm_up=500), average=0.999, smoothing=0.05, epochs=20),
@@ -104,7 +86,7 @@ _OFFICIAL = (
 # From short to long: until it looks at the picture, a model learns most from many small updates on few tokens. The
 # last stage finishes on the labels as they are, whose habits of spacing and bracing no picture shows. Where TeX tells
 # where a token stands, the decoder is taught to look there: it learns to look sooner, and points better.
-FORMULA = FormulaRecipe(
+FORMULA = FormulaCourse(
     stages=(
         Stage(samples=16_000, max_tokens=6, batch=16, mix=_PRINTED),
         Stage(samples=40_000, max_tokens=10, batch=16, mix=_PRINTED),
@@ -126,8 +108,21 @@ FORMULA = FormulaRecipe(
     token_noise=0.02,
 )
 
-FORMULAS = {"formula": FORMULA}
-PAGES = ("layoutlmv2-pretrain", "layoutlmv2-receipt", "layoutlmv2-tasks", "layoutlmv2-forms")
+PRETRAINING = PretrainingCourse()
+RECEIPT = ReceiptCourse()
+
+
+class _Train(Protocol):
+    def __call__(self, request: Request, *, resume: bool = False, hours: float | None = None) -> Path: ...
+
+
+_COURSES: dict[str, _Train] = {
+    "formula": partial(runs.train, FORMULA),
+    **{name: partial(runs.train, course) for name, course in SYSTEMS.items()},
+    "layoutlmv2-pretrain": partial(runs.train, PRETRAINING),
+    "layoutlmv2-receipt": partial(runs.train, RECEIPT),
+}
+NAMES = tuple(_COURSES)
 
 
 def train(
@@ -141,23 +136,9 @@ def train(
     scratch: bool = False,
 ) -> Path:
     """Train by the recipe of that name and return the model folder it wrote."""
-    from unrender.training import runs
-
-    folder = out or Path("runs") / name
-    if name in FORMULAS:
-        if scratch and start is not None:
-            raise ConfigError("--start and --scratch exclude each other; give one of them.")
-        return runs.train_formula(FORMULAS[name], folder, data=data, resume=resume, hours=hours, start=start)
-    if name in SYSTEMS:
-        settings = SYSTEMS[name]
-        return runs.train_system(settings, folder, data=data, resume=resume, hours=hours, start=start, scratch=scratch)
-    if name in PAGES:
-        from unrender.training import page_recipes
-
-        if hours is not None or start is not None or scratch:
-            raise ConfigError(f"{name} takes neither --hours nor --start nor --scratch; stop it and --resume it.")
-        return page_recipes.train(name, folder, data=data, resume=resume)
-    known = [*FORMULAS, *SYSTEMS, *PAGES]
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
-    raise ConfigError(f"There is no recipe called {name}; {hint}")
+    if name not in NAMES:
+        near = get_close_matches(name, NAMES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}."
+        raise ConfigError(f"There is no recipe called {name}; {hint}")
+    request = Request(folder=out or Path("runs") / name, data=data, start=start, scratch=scratch)
+    return _COURSES[name](request, resume=resume, hours=hours)

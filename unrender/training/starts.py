@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from unrender import checkpoints
-from unrender.checkpoints import Weights
+from unrender.checkpoints import Loaded, Weights
 from unrender.errors import ModelError
 from unrender.layers.seq2seq import VisionText
 from unrender.models.config import ModelConfig
@@ -21,6 +21,13 @@ def fresh(config: ModelConfig, seed: int) -> VisionText:
     """Return a model of new weights."""
     module = VisionText(config)
     module.init_weights(torch.Generator().manual_seed(seed))
+    return module
+
+
+def load_module(loaded: Loaded) -> VisionText:
+    """Return the model of a model folder."""
+    module = VisionText(loaded.config)
+    module.load_state_dict({name: torch.from_numpy(array) for name, array in loaded.weights().items()})
     return module
 
 

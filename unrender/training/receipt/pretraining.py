@@ -5,24 +5,22 @@ that is masked has no part in the alignment loss; a negative picture is masked a
 of its words count as covered.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, gelu, linear
 
 from unrender.engines.labelling import Ids, LabelTokenizer, Pixels, stack_windows
 from unrender.errors import DataError
-from unrender.images.pixels import prepare
-from unrender.layers.spatial import PageInputs, PageModel
+from unrender.images.pixels import prepare, stack
 from unrender.models.config import ImagePrep
-from unrender.training.receipt.data import IGNORED, random_window
+from unrender.training.batches import IGNORED
+from unrender.training.receipt.label_batches import random_window
 
 MATCHED, REPLACED, DROPPED = "matched", "replaced", "dropped"
 COVERED, VISIBLE = 1, 0
@@ -49,6 +47,12 @@ class Tasks:
     def __post_init__(self) -> None:
         if not (self.masking or self.alignment or self.matching):
             raise DataError("pre-training needs at least one task")
+
+    def chance(self) -> dict[str, float]:
+        """Return the losses of a model that knows how often each answer is right, and nothing else."""
+        negative = self.replaced + self.dropped if self.matching else 0.0
+        covered = negative + (1 - negative) * self.covered
+        return {"tia": _entropy(covered), "tim": _entropy(negative)}
 
 
 @dataclass(frozen=True)
@@ -91,14 +95,14 @@ class Example:
     def mask_tokens(self, tasks: Tasks, tokenizer: LabelTokenizer, rng: np.random.Generator) -> None:
         """MVLM: hide words, keep their boxes, and hide them in the picture too."""
         self.masked = rng.random(len(self.pieces)) < tasks.masked
-        for place in np.flatnonzero(self.masked):
-            piece, draw = self.pieces[place], rng.random()
-            self.targets[place] = list(piece)
+        for index in np.flatnonzero(self.masked):
+            piece, draw = self.pieces[index], rng.random()
+            self.targets[index] = list(piece)
             if draw < tasks.as_mask:
-                self.pieces[place] = [tokenizer.mask] * len(piece)
+                self.pieces[index] = [tokenizer.mask] * len(piece)
             elif draw < tasks.as_mask + tasks.as_random:
-                self.pieces[place] = rng.integers(tokenizer.mask + 1, tokenizer.size, len(piece)).tolist()
-            self._hide(self.boxes[place])
+                self.pieces[index] = rng.integers(tokenizer.mask + 1, tokenizer.size, len(piece)).tolist()
+            self._hide(self.boxes[index])
 
     def cover_lines(self, tasks: Tasks, rng: np.random.Generator) -> None:
         """TIA: cover whole lines in the picture; their words are labelled, not hidden in the text."""
@@ -155,9 +159,9 @@ def cut_band(page: PlainPage, count: int, rng: np.random.Generator) -> PlainPage
     lower = max(upper + 1, -(-bottom * image.height // _COORDINATES))
     return PlainPage(
         image.crop((0, upper, image.width, lower)),
-        tuple(page.words[place] for place in chosen),
+        tuple(page.words[index] for index in chosen),
         boxes,
-        tuple(page.lines[place] for place in chosen),
+        tuple(page.lines[index] for index in chosen),
     )
 
 
@@ -171,6 +175,8 @@ class PretrainBatch(NamedTuple):
     targets: Ids  # (B, L) tokens to recover
     alignment: Ids  # (B, L) COVERED or VISIBLE
     matched: NDArray[np.float32]  # (B,) 1: the picture belongs to the text
+    name: str
+    whole: int  # pages of all processes
 
 
 @dataclass(frozen=True)
@@ -185,8 +191,8 @@ class Beginning:
     masking: bool = True
 
 
-class PretrainBatches:
-    """Batch `number` is a pure function of seed and number; each of the `beginnings` holds until the next one does."""
+class PretrainStream:
+    """Batches of plain pages, one to a block; each of the `beginnings` holds until the next one does."""
 
     def __init__(
         self,
@@ -207,22 +213,37 @@ class PretrainBatches:
         lengths = np.array([sum(map(len, tokenizer.pieces(page.words))) for page in pages])
         self._by_length = np.argsort(lengths, kind="stable")
 
-    def __call__(self, number: int) -> PretrainBatch:
+    @property
+    def epoch_samples(self) -> int:
+        return len(self._pages)
+
+    def rate(self, seen: int) -> float:
+        return 1.0
+
+    def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[PretrainBatch]:
+        if index == 0:
+            yield self.batch(number, part, parts)
+
+    def batch(self, number: int, part: int = 0, parts: int = 1) -> PretrainBatch:
+        """Draw pages of like length and make the examples of this part of them."""
         rng = np.random.default_rng([self._seed, number])
         near = self._by_length[int(rng.integers(0, len(self._pages))) :][: 4 * self._batch]
         near = near if len(near) >= self._batch else self._by_length[-4 * self._batch :]
         chosen = rng.choice(near, size=self._batch, replace=len(near) < self._batch)
         beginning = next((one for one in self._beginnings if number < one.until), None)
-        return self.assemble([self.make_example(int(place), rng, beginning) for place in chosen])
+        rows = list(range(len(chosen)))[part::parts] or [0]
+        drawn = {row: np.random.default_rng([self._seed, number, row]) for row in rows}
+        batch = self.assemble([self.make_example(int(chosen[row]), drawn[row], beginning) for row in rows])
+        return batch._replace(name=f"page {chosen[0]}", whole=len(chosen))
 
-    def make_example(self, place: int, rng: np.random.Generator, beginning: Beginning | None = None) -> Example:
+    def make_example(self, index: int, rng: np.random.Generator, beginning: Beginning | None = None) -> Example:
         """Draw a window of a page and apply the tasks to it."""
 
         def draw(number: int) -> PlainPage:
             page = self._pages[number]
             return page if beginning is None else cut_band(page, beginning.lines, rng)
 
-        page, tasks = draw(place), self._tasks
+        page, tasks = draw(index), self._tasks
         pieces = self._tokenizer.pieces(page.words)
         start, stop = random_window([len(piece) for piece in pieces], self._room, rng)
         lines = np.array(page.lines[start:stop])
@@ -234,7 +255,7 @@ class PretrainBatches:
             example.cover_lines(tasks, rng)
         if tasks.matching:
             other = int(rng.integers(0, len(self._pages) - 1))
-            other += other >= place
+            other += other >= index
             example.exchange_image(tasks, draw(other).open_image(), rng)
         return example
 
@@ -247,43 +268,10 @@ class PretrainBatches:
             inner = slice(1, len(window.tokens) - 1)
             targets[row, inner] = [token for piece in example.targets for token in piece]
             alignment[row, inner] = example.alignment_labels()[window.words[inner]]
-        pixels = np.stack([prepare(example.picture(), self._prep) for example in examples])
+        pixels, _ = stack([prepare(example.picture(), self._prep) for example in examples], self._prep)
         matched = np.array([example.kind == MATCHED for example in examples], dtype=np.float32)
-        return PretrainBatch(tokens, boxes, mask, pixels, targets, alignment, matched)
+        return PretrainBatch(tokens, boxes, mask, pixels, targets, alignment, matched, "", len(examples))
 
 
-class PretrainModel(nn.Module):
-    """The encoder with one head for each task; the vocabulary's scores share the word embedding."""
-
-    def __init__(self, encoder: PageModel, tasks: Tasks) -> None:
-        super().__init__()
-        hidden = encoder.layout.hidden
-        self.encoder, self.tasks = encoder, tasks
-        self.change = nn.Linear(hidden, hidden)
-        self.norm = nn.LayerNorm(hidden, eps=encoder.layout.norm_epsilon)
-        self.word_bias = nn.Parameter(torch.zeros(encoder.layout.vocabulary))
-        self.alignment = nn.Linear(hidden, 1)
-        self.matching = nn.Linear(hidden, 1)
-
-    def losses(self, batch: PretrainBatch) -> dict[str, Tensor]:
-        """Return the loss of each task that is on and has something to tell; their sum is what is trained."""
-        inputs = PageInputs(*(torch.from_numpy(part) for part in batch[:4]))
-        vectors = self.encoder.encode(inputs).text
-        found: dict[str, Tensor] = {}
-        if self.tasks.masking:
-            targets = torch.from_numpy(batch.targets)
-            chosen = targets != IGNORED
-            if bool(chosen.any()):
-                changed = self.norm(gelu(self.change(vectors[chosen])))
-                scores = linear(changed, self.encoder.embedding.words.weight, self.word_bias)
-                found["mvlm"] = cross_entropy(scores, targets[chosen])
-        if self.tasks.alignment:
-            labels = torch.from_numpy(batch.alignment)
-            chosen = labels != IGNORED
-            found["tia"] = binary_cross_entropy_with_logits(
-                self.alignment(vectors[chosen]).squeeze(-1), labels[chosen].float()
-            )
-        if self.tasks.matching:
-            scores = self.matching(vectors[:, 0]).squeeze(-1)
-            found["tim"] = binary_cross_entropy_with_logits(scores, torch.from_numpy(batch.matched))
-        return found or {"mvlm": vectors.sum() * 0}  # by chance no word was masked
+def _entropy(share: float) -> float:
+    return -sum(part * math.log(part) for part in (share, 1 - share) if part)

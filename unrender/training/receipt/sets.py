@@ -12,19 +12,19 @@ from unrender.documents import Box
 from unrender.errors import DataError
 from unrender.evaluation.datasets import Example
 from unrender.reading.receipts import LABELS
-from unrender.training.receipt.data import LabelledPage
-from unrender.training.receipt.documents import make_document
-from unrender.training.receipt.fields import label_receipt
+from unrender.training.receipt.field_labels import label_receipt
+from unrender.training.receipt.label_batches import LabelledPage
+from unrender.training.receipt.made_documents import make_document
 from unrender.training.receipt.pretraining import PlainPage
 from unrender.words import Word, WordPage, WordReader, part_words, receipt_lexicon
 
 FORM_KINDS = ("header", "question", "answer")
-FORM_LABELS = ("O", *(f"{place}-{kind.upper()}" for kind in FORM_KINDS for place in "BI"))
+FORM_LABELS = ("O", *(f"{begun}-{kind.upper()}" for kind in FORM_KINDS for begun in "BI"))
 
 
 @dataclass(frozen=True)
 class Form:
-    """One labelled form (FUNSD): words in the order of its boxes, labels as places in FORM_LABELS."""
+    """One labelled form (FUNSD): words in the order of its boxes, labels as indices in FORM_LABELS."""
 
     name: str
     image: Path
@@ -129,8 +129,8 @@ def _read_form(path: Path, image: Path) -> Form:
     labels: list[int] = []
     for number, entity in enumerate(json.loads(path.read_text(encoding="utf-8"))["form"]):
         inner = [word for word in entity["words"] if word["text"].strip()]
-        for place, word in enumerate(inner):
+        for index, word in enumerate(inner):
             kind = entity["label"] if entity["label"] in FORM_KINDS else ""
             words.append(Word(word["text"], Box(*map(float, word["box"])), number))
-            labels.append(FORM_LABELS.index(f"{'I' if place else 'B'}-{kind.upper()}" if kind else "O"))
+            labels.append(FORM_LABELS.index(f"{'I' if index else 'B'}-{kind.upper()}" if kind else "O"))
     return Form(path.stem, image, WordPage(width, height, tuple(words)), tuple(labels))

