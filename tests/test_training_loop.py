@@ -20,12 +20,14 @@ from tests.training_models import (
     fresh,
     tiny_cache,
     tiny_formula,
+    tiny_label_trainer,
     tiny_trainer,
     tiny_vit,
     tiny_vit_trainer,
 )
 from unrender import checkpoints
 from unrender.errors import ConfigError, DataError, ModelError
+from unrender.layers.spatial import PageInputs
 from unrender.training import recipes, text_runs
 from unrender.training.batches import IGNORED, BatchStream, Framing, Stage
 from unrender.training.curves import draw_curves
@@ -128,15 +130,17 @@ def test_a_full_disk_keeps_the_checkpoint_before(tmp_path: Path, monkeypatch: py
 
 
 def test_two_processes_make_the_updates_of_one(tmp_path: Path) -> None:
-    alone = tiny_vit_trainer(tmp_path / "alone")
+    alone, labels = tiny_vit_trainer(tmp_path / "alone"), tiny_label_trainer(tmp_path / "labels")
     alone.run()
+    labels.run()
     script = tmp_path / "script.py"
     script.write_text(
         "import sys; from pathlib import Path\n"
-        "from tests.training_models import tiny_vit_trainer\n"
+        "from tests.training_models import tiny_label_trainer, tiny_vit_trainer\n"
         "from unrender.training import distributed\n"
         "distributed.join()\n"
         f"tiny_vit_trainer(Path({str(tmp_path / 'together')!r})).run()\n"
+        f"tiny_label_trainer(Path({str(tmp_path / 'labels-together')!r})).run()\n"
         "distributed.leave()\n"
         "threads = [path.read_text().strip() for path in Path('/proc/self/task').glob('*/comm')]\n"
         "assert not any('gloo' in name for name in threads), threads  # they would abort Python at its end\n"
@@ -154,6 +158,13 @@ def test_two_processes_make_the_updates_of_one(tmp_path: Path) -> None:
     expected = alone.module(pixels, inputs)
     assert (expected - untrained).abs().max() > 0.1  # it has learned something
     torch.testing.assert_close(together.module(pixels, inputs), expected, rtol=0, atol=1e-4)
+    labels_together = tiny_label_trainer(tmp_path / "labels-together")
+    labels_together.resume()
+    assert labels_together.progress.seen == labels.progress.seen
+    given = PageInputs(*(torch.from_numpy(part) for part in next(labels.stream.batches(0, 0, 0))[:4]))
+    expected = labels.module(given)
+    assert (expected - tiny_label_trainer(tmp_path / "labels-untrained").module(given)).abs().max() > 0.02
+    torch.testing.assert_close(labels_together.module(given), expected, rtol=0, atol=1e-4)
 
 
 def test_the_curriculum_goes_from_short_to_long(tmp_path: Path) -> None:

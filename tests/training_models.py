@@ -6,7 +6,9 @@ import numpy as np
 import torch
 from PIL import Image, ImageDraw
 
+from tests import layout_models
 from unrender.layers.seq2seq import VisionText
+from unrender.layers.spatial import PageModel
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig, ViTConfig
 from unrender.tokens import LatexTokenizer
 from unrender.training.augment import Augmentation
@@ -14,7 +16,8 @@ from unrender.training.batches import Batch, BatchStream, Framing, Stage
 from unrender.training.data import BOXES, Cache, Sample, write_cache
 from unrender.training.examples import ExampleStream
 from unrender.training.loop import Trainer
-from unrender.training.objectives import Transcription
+from unrender.training.objectives import Labelling, Transcription
+from unrender.training.receipt.label_batches import LabelBatch, LabelledPage, LabelStream
 from unrender.training.recipe import Recipe, Schedule
 
 FORMULAS = ("a b", "a + b", "x = y", "c ^ { 2 }", "a _ { 1 }", "x + y = 2", "b", "y - 1")
@@ -118,3 +121,22 @@ def tiny_vit_trainer(folder: Path) -> Trainer[Batch]:
     stream = ExampleStream(EXAMPLES, config, TOKENIZER, batch=5, seed=0)
     recipe = Recipe(schedule=Schedule(peak=1e-3), epochs=4, threads=1)
     return Trainer(Transcription(fresh(config), recipe), stream, recipe, folder)
+
+
+def tiny_label_trainer(folder: Path) -> Trainer[LabelBatch]:
+    """A labelling model without a picture, so without batch norm."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = layout_models.tiny(visual=None, attention_dropout=0.0)
+    Image.new("L", (20, 20), 255).save(folder / "page.png")
+    pages = [
+        LabelledPage(
+            str(count), folder / "page.png", ("total", "ab", "9") * count, layout_models.boxes(3 * count),
+            tuple(range(3 * count)), (0, 1, 2) * count,
+        )
+        for count in range(1, 7)
+    ]  # fmt: skip
+    stream = LabelStream(pages, layout_models.tokenizer(folder, config), config.image, seed=0, batch=3)
+    module = PageModel(config)
+    module.init_weights(torch.Generator().manual_seed(0))
+    recipe = Recipe(updates=8, schedule=Schedule.linear(3e-3, 8), threads=1)
+    return Trainer(Labelling(module), stream, recipe, folder, rate_of=lambda name: 2.0 if "head" in name else 1.0)

@@ -17,11 +17,13 @@ def draw_curves(metrics: Path, picture: Path) -> None:
     training = [line for line in lines if line["event"] == "train"]
     validation = [line for line in lines if line["event"] == "validate"]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
-    for part in sorted({part for line in training for part in line["losses"]}):
+    parts = sorted({part for line in training for part in line["losses"]})
+    for part in parts:
         points = [(line["hours"], line["losses"][part]) for line in training if part in line["losses"]]
         left.plot(*zip(*points, strict=True), label=part)
     left.set(xlabel="hours of training", ylabel="loss", yscale="log")
-    left.legend()
+    if parts:
+        left.legend()
     for name in sorted({name for line in validation for name in line} - _NOT_CURVES):
         points = [(line["hours"], line[name]) for line in validation if name in line]
         right.plot(*zip(*points, strict=True), marker=".", label=name)
