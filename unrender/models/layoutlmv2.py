@@ -10,9 +10,9 @@
 | segments [A], [B], [C]                               | `segments`, `visual_segment`                           |
 | boxPAD                                               | `separator_box`; [CLS] and [PAD] always have it        |
 | spatial-aware self-attention, b1D, b2Dx, b2Dy        | `layers.spatial.SpatialBias`, `SpatialAttention`       |
-| masked visual-language modelling                     | `training.receipt.pretraining.Example.mask_tokens`             |
-| text-image alignment                                 | `training.receipt.pretraining.Example.cover_lines`             |
-| text-image matching                                  | `training.receipt.pretraining.Example.exchange_image`          |
+| masked visual-language modelling                     | `training.receipt.pretraining.Example.mask_tokens` |
+| text-image alignment                                 | `training.receipt.pretraining.Example.cover_lines` |
+| text-image matching                                  | `training.receipt.pretraining.Example.exchange_image` |
 
 The published code departs from the seed in four places, each of them a setting: it puts text before the picture
 (`order`), anchors y at the bottom of a box (`anchor`), gives [SEP] the box 1000, 1000, 1000, 1000 (`separator_box`) and

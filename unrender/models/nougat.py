@@ -11,7 +11,7 @@
 | smaller model, 4 layers, starts from the base      | `NOUGAT_SMALL`                                          |
 | greedy decoding                                    | `decoding.greedy`, `Generation.beams = 1`               |
 | collapse into a repeating loop (section 5.4)       | `repetition.Guard`, `Generation.repetition_guard`       |
-| 5e-5, x 0.9996 every 15 updates, until 7.5e-6      | `training.schedule.NOUGAT`                              |
+| 5e-5, x 0.9996 every 15 updates, until 7.5e-6      | `training.recipes.SYSTEMS["nougat"]`                     |
 """
 
 from dataclasses import replace
