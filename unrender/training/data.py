@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +26,15 @@ _INDEX = np.dtype(
 
 @dataclass(frozen=True)
 class Sample:
-    """One picture and its label; `group` keeps together what must not be split (a paper, a writer)."""
+    """One picture and its label; `group` keeps together what must not be split (a paper, a writer).
+
+    `boxes` (tokens, 4), where it is known, says where each token stands; all samples of a set have it, or none.
+    """
 
     gray: Gray
     tokens: tuple[int, ...]
     group: int = 0
+    boxes: NDArray[np.int16] | None = None
 
 
 class CacheWriter:
@@ -41,6 +46,7 @@ class CacheWriter:
         self._vocabulary = list(vocabulary)
         self._pixels = (folder / "pixels.u8").open("wb")
         self._tokens = (folder / "tokens.i2").open("wb")
+        self._boxes: BinaryIO | None = None
         self._rows: list[tuple[int, int, int, int, int, int]] = []
         self._pixel, self._token = 0, 0
 
@@ -49,6 +55,9 @@ class CacheWriter:
         self._rows.append((self._pixel, height, width, self._token, len(sample.tokens), sample.group))
         self._pixels.write(sample.gray.tobytes())
         self._tokens.write(np.asarray(sample.tokens, dtype="<i2").tobytes())
+        if sample.boxes is not None:
+            self._boxes = self._boxes or (self._folder / BOXES).open("wb")
+            self._boxes.write(sample.boxes.astype("<i2").tobytes())
         self._pixel += height * width
         self._token += len(sample.tokens)
 
@@ -58,6 +67,8 @@ class CacheWriter:
     def close(self) -> None:
         self._pixels.close()
         self._tokens.close()
+        if self._boxes is not None:
+            self._boxes.close()
         (self._folder / "vocabulary.json").write_text(json.dumps(self._vocabulary))
         np.save(self._folder / "index.npy", np.array(self._rows, dtype=_INDEX))
 

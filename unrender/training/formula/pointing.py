@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from unrender.training.data import BOXES, Cache
 from unrender.typesetting import DVI, Layout, PlacedGlyph, Style, compile_formulas, fast_folder, layout_of
 
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 Boxes = NDArray[np.int16]  # (tokens, 4): left, top, right, bottom in pixels; all -1 where a token has no place
 NOWHERE = -1
 _DPI = 100.0
@@ -47,19 +48,19 @@ _LARGE_FONT = "cmex"
 _RULED = frozenset(r"\frac \sqrt \overline".split())
 
 
-def mark(tokens: Sequence[str]) -> str:
-    """Put a mark in front of every visible token, and one where a fraction's bar will come."""
+def mark(tokens: Sequence[str], first: int = 0) -> str:
+    """Put a mark in front of every visible token, and one where a fraction's bar will come; number them from `first`."""
     pieces: list[str] = []
     numerators: list[tuple[int, int]] = []  # depth at which a numerator ends, and whose it is
     depth, skipping, attached = 0, 0, False
     for place, token in enumerate(tokens):
         if token == "}":
             if numerators and numerators[-1][0] == depth:
-                pieces.append(_mark(numerators.pop()[1]))
+                pieces.append(_mark(first + numerators.pop()[1]))
             depth -= 1
             skipping = 0 if depth < skipping else skipping
         if token not in _SILENT and not skipping and not attached:
-            pieces.append(_mark(place))
+            pieces.append(_mark(first + place))
         pieces.append(token)
         attached = token in _SIZES
         if token == "{":
@@ -164,33 +165,51 @@ def _places(tokens: Sequence[str], layout: Layout, marks: Sequence[tuple[int, in
     if not layout.glyphs and not layout.rules:
         return None
     left, top, right, bottom = layout.bounds()
-    boxes = np.full((len(tokens), 4), np.nan)
-    waiting: int | None = None  # a large operator whose upper limit is set before it
-    for (place, glyph, rule), (_, next_glyph, next_rule) in pairwise(
-        [*marks, (-1, len(layout.glyphs), len(layout.rules))]
-    ):
-        glyphs = list(layout.glyphs[glyph:next_glyph])
-        if tokens[place] in _LARGE and not glyphs:
-            waiting = place
-        elif waiting is not None and len(glyphs) > 1 and glyphs[-1].key[0] == _LARGE_FONT:
-            large = glyphs.pop()
-            _grow(boxes, waiting, _glyph_box(large))
-            waiting = None
-        for found in glyphs:
-            _grow(boxes, place, _glyph_box(found))
-        if tokens[place] in _RULED:
-            for line in layout.rules[rule:next_rule]:
-                _grow(boxes, place, (line.x, line.y, line.x + line.width, line.y + line.height))
+    boxes = token_boxes(
+        tokens,
+        marks,
+        [_glyph_box(glyph) for glyph in layout.glyphs],
+        [(line.x, line.y, line.x + line.width, line.y + line.height) for line in layout.rules],
+        [glyph.key[0] == _LARGE_FONT for glyph in layout.glyphs],
+    )
     boxes -= np.array([left, top, left, top])
     width, height = right - left, bottom - top
     return Places(boxes, width, height) if width > 0 and height > 0 else None
 
 
-def _glyph_box(glyph: PlacedGlyph) -> tuple[float, float, float, float]:
+def token_boxes(
+    tokens: Sequence[str],
+    marks: Sequence[tuple[int, int, int]],
+    glyphs: Sequence[Box],
+    rules: Sequence[Box],
+    large: Sequence[bool],
+) -> NDArray[np.float64]:
+    """Give each token the glyphs and rules behind its marks (token, glyphs before, rules before); NaN: it has none.
+
+    `large` says which glyphs may be operators, whose upper limits are set before them.
+    """
+    boxes = np.full((len(tokens), 4), np.nan)
+    waiting: int | None = None  # a large operator whose upper limit is set before it
+    for (place, glyph, rule), (_, next_glyph, next_rule) in pairwise([*marks, (-1, len(glyphs), len(rules))]):
+        found = list(range(glyph, next_glyph))
+        if tokens[place] in _LARGE and not found:
+            waiting = place
+        elif waiting is not None and len(found) > 1 and large[found[-1]]:
+            _grow(boxes, waiting, glyphs[found.pop()])
+            waiting = None
+        for index in found:
+            _grow(boxes, place, glyphs[index])
+        if tokens[place] in _RULED:
+            for line in rules[rule:next_rule]:
+                _grow(boxes, place, line)
+    return boxes
+
+
+def _glyph_box(glyph: PlacedGlyph) -> Box:
     return glyph.x, glyph.y - glyph.height, glyph.x + glyph.width, glyph.y + glyph.depth
 
 
-def _grow(boxes: NDArray[np.float64], place: int, box: tuple[float, float, float, float]) -> None:
+def _grow(boxes: NDArray[np.float64], place: int, box: Box) -> None:
     row = boxes[place]
     row[:2] = np.fmin(row[:2], box[:2])
     row[2:] = np.fmax(row[2:], box[2:])

@@ -1,0 +1,93 @@
+"""Run TeX over many documents at once; what does not compile or does not fit is dropped, the rest is kept."""
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from unrender.errors import MissingExtraError
+from unrender.training.page.blocks import Paper
+from unrender.training.page.dvi import DviPage, read_dvi
+from unrender.training.page.source import Source, write_source
+from unrender.training.page.styles import Style
+
+DVI = "pages.dvi"
+_SECONDS_PER_RUN = 60
+_ROUNDS = 6
+_BLOCK = re.compile(r"^unrender block (\d+)")
+_TROUBLE = re.compile(r"^(?:! |Overfull \\hbox)")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Pages of one run and the source whose marks they carry; `dropped` counts the blocks that had to go."""
+
+    source: Source
+    pages: list[DviPage]
+    dvi: Path
+    dropped: int
+    names: tuple[str, ...]  # of the papers in it
+
+
+def compile_papers(papers: Sequence[Paper], style: Style, folder: Path) -> list[Compiled]:
+    """Set all papers in one run; when TeX cannot get through, halve until the culprit stands alone."""
+    compiled = _compile(papers, style, folder)
+    if compiled is not None:
+        return [compiled]
+    if len(papers) <= 1:
+        return []
+    middle = len(papers) // 2
+    first, second = folder / "first", folder / "second"
+    return [*compile_papers(papers[:middle], style, first), *compile_papers(papers[middle:], style, second)]
+
+
+def _compile(papers: Sequence[Paper], style: Style, folder: Path) -> Compiled | None:
+    folder.mkdir(parents=True, exist_ok=True)
+    dropped: frozenset[tuple[int, int]] = frozenset()
+    for _ in range(_ROUNDS):
+        source = write_source(papers, style, dropped)
+        troubled = _run_latex(source, folder)
+        if troubled is None:
+            return None
+        if not troubled:
+            return Compiled(source, read_dvi(folder / DVI), folder / DVI, len(dropped), tuple(paper.name for paper in papers))
+        dropped |= {source.owners[number] for number in troubled}
+    return None
+
+
+def _run_latex(source: Source, folder: Path) -> set[int] | None:
+    """Compile; return the numbers of the blocks with errors or too wide, or None when the run as a whole failed."""
+    (folder / "pages.tex").write_text(source.text(), encoding="utf-8")
+    environment = {**os.environ, "openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
+    command = ["latex", "-no-shell-escape", "-interaction=nonstopmode", "pages.tex"]
+    (folder / DVI).unlink(missing_ok=True)
+    try:
+        subprocess.run(
+            command, cwd=folder, env=environment, timeout=_SECONDS_PER_RUN, stdin=subprocess.DEVNULL, capture_output=True
+        )
+        log = (folder / "pages.log").read_text(encoding="utf-8", errors="replace")
+    except (subprocess.TimeoutExpired, FileNotFoundError):
+        return None
+    opening, _, _ = log.partition("unrender block")
+    missing = re.search(r"File `([^']+)' not found", opening)
+    if missing is not None:
+        raise MissingExtraError(
+            f"TeX has no {missing[1]}, needed for the font {source.style.font}; install texlive-fonts-extra"
+        )
+    if re.search(r"^! ", opening, flags=re.MULTILINE):
+        return None
+    troubled = _troubled(log)
+    return troubled if troubled or (folder / DVI).exists() else None
+
+
+def _troubled(log: str) -> set[int]:
+    current, troubled = -1, set[int]()
+    for line in log.splitlines():
+        begun = _BLOCK.match(line)
+        if begun is not None:
+            current = int(begun[1])
+        elif current >= 0 and _TROUBLE.match(line):
+            troubled.add(current)
+    return troubled
