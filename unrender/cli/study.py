@@ -148,15 +148,18 @@ def export(
 
 
 def data(
-    name: Annotated[str, typer.Argument(help="Which data to prepare: formula.")],
+    name: Annotated[str, typer.Argument(help="Which data to prepare: formula, page.")],
     source: Annotated[Path, typer.Argument(help="Folder that holds the raw sets.")],
     out: Annotated[Path | None, typer.Option("-o", help="Folder to write; the cache unless told otherwise.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Of page: how many excerpts of papers to set.")] = None,
 ) -> None:
     """Prepare training data once: normalise, typeset, write by hand, and store as arrays with an index."""
     with needs("train"):
         from unrender.training.formula import corpora
+        from unrender.training.page import sets
 
-    typer.echo(str(corpora.make(name, source, out)))
+    made = sets.make(source, out, limit) if name == "page" else corpora.make(name, source, out)
+    typer.echo(str(made))
 
 
 def bench(

@@ -71,7 +71,7 @@ def read_arxiv(path: Path, *, leaks: frozenset[str], kinds: Iterable[str] = ("di
             if not key or digest in seen or key in leaks or len(canonical.split()) > MAX_TOKENS:
                 continue
             seen.add(digest)
-            yield Formula(canonical, _hash(paper), kind == "display")
+            yield Formula(canonical, paper_hash(paper), kind == "display")
 
 
 def build_vocabulary(official: Iterable[str], arxiv: Iterable[str]) -> LatexTokenizer:
@@ -106,5 +106,6 @@ def load_corpus(path: Path) -> list[Formula]:
         return [Formula(*json.loads(line)) for line in lines]
 
 
-def _hash(text: str) -> int:
-    return int(hashlib.sha256(text.encode()).hexdigest()[:7], 16)
+def paper_hash(name: str) -> int:
+    """Return the number by which a paper is assigned to training or to validation."""
+    return int(hashlib.sha256(name.encode()).hexdigest()[:7], 16)

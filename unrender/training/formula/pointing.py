@@ -49,7 +49,7 @@ _RULED = frozenset(r"\frac \sqrt \overline".split())
 
 
 def mark(tokens: Sequence[str], first: int = 0) -> str:
-    """Put a mark in front of every visible token, and one where a fraction's bar will come; number them from `first`."""
+    """Put a mark in front of every visible token, and one where a fraction's bar will come; count from `first`."""
     pieces: list[str] = []
     numerators: list[tuple[int, int]] = []  # depth at which a numerator ends, and whose it is
     depth, skipping, attached = 0, 0, False

@@ -105,7 +105,7 @@ class _Assembly:
                 self._place(found, block.atoms[found.atom])
             if block.kind in (FIGURE, TABLE):
                 for segment in found.segments:
-                    self._ruled.setdefault((found.block, segment.page), []).extend(tuple(rule) for rule in segment.rules)
+                    self._ruled.setdefault((found.block, segment.page), []).extend(segment.rules)
                 if block.kind == FIGURE:
                     key = (found.segments[0].page, found.block, 0)
                     self._rows[key] = _Row(found.block, key[0], found.order[0], 0)
@@ -138,9 +138,7 @@ class _Assembly:
                 )
         return list(found.values())
 
-    def _meaning(
-        self, text: str, page: int, glyphs: Sequence[Glyph], body: int | None
-    ) -> tuple[int, int, int] | None:
+    def _meaning(self, text: str, page: int, glyphs: Sequence[Glyph], body: int | None) -> tuple[int, int, int] | None:
         if text == _FOLIO:
             self._blocks.append(Block(kind=FOLIO, atoms=(Atom(text="".join(map(decode, glyphs))),)))
             return len(self._blocks) - 1, 0, 0
@@ -156,7 +154,9 @@ class _Assembly:
             first = found.segments[0]
             self._doubtful[first.page] += 1
             signs = [Sign(character, None, (first.page, first.stack[-1])) for character in atom.text]
-        orders = {segment.page: order for segment, order in zip(reversed(found.segments), reversed(found.order), strict=True)}
+        orders = {
+            segment.page: order for segment, order in zip(reversed(found.segments), reversed(found.order), strict=True)
+        }
         size = max((glyph.font.size for segment in found.segments for glyph in segment.glyphs), default=0.0)
         runs = [list(run) for _, run in groupby(signs, key=lambda sign: sign.place)]
         for index, run in enumerate(runs):

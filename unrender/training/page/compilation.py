@@ -52,7 +52,9 @@ def _compile(papers: Sequence[Paper], style: Style, folder: Path) -> Compiled | 
         if troubled is None:
             return None
         if not troubled:
-            return Compiled(source, read_dvi(folder / DVI), folder / DVI, len(dropped), tuple(paper.name for paper in papers))
+            return Compiled(
+                source, read_dvi(folder / DVI), folder / DVI, len(dropped), tuple(paper.name for paper in papers)
+            )
         dropped |= {source.owners[number] for number in troubled}
     return None
 
@@ -65,7 +67,12 @@ def _run_latex(source: Source, folder: Path) -> set[int] | None:
     (folder / DVI).unlink(missing_ok=True)
     try:
         subprocess.run(
-            command, cwd=folder, env=environment, timeout=_SECONDS_PER_RUN, stdin=subprocess.DEVNULL, capture_output=True
+            command,
+            cwd=folder,
+            env=environment,
+            timeout=_SECONDS_PER_RUN,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
         )
         log = (folder / "pages.log").read_text(encoding="utf-8", errors="replace")
     except (subprocess.TimeoutExpired, FileNotFoundError):

@@ -4,7 +4,6 @@ What cannot be read is left out block by block. Numbers, headings, captions and 
 so everything that is printed is known beforehand, but for the page numbers.
 """
 
-import hashlib
 import json
 import lzma
 import re
@@ -16,12 +15,31 @@ from typing import cast
 import numpy as np
 
 from unrender.errors import DataError
+from unrender.training.formula.labels import paper_hash
 from unrender.training.page.blocks import (
-    CAPTION, CODE, FIGURE, FOOTNOTE, FORMULA, HEADING, ITEM, TABLE, TEXT, TITLE, Block, Paper,
+    CAPTION,
+    CODE,
+    FIGURE,
+    FOOTNOTE,
+    FORMULA,
+    HEADING,
+    ITEM,
+    TABLE,
+    TEXT,
+    TITLE,
+    Block,
+    Paper,
 )  # fmt: skip
 from unrender.training.page.invention import code_rows, letter_parts, names
 from unrender.training.page.prose import (
-    BOLD, ITALIC, NOTE, Atom, italicised, parse_formula, parse_prose, plain_atoms,
+    BOLD,
+    ITALIC,
+    NOTE,
+    Atom,
+    italicised,
+    parse_formula,
+    parse_prose,
+    plain_atoms,
 )  # fmt: skip
 from unrender.training.page.styles import Style
 
@@ -52,7 +70,7 @@ class Excerpt:
     @property
     def group(self) -> int:
         """The hash of the document, by which sets are split."""
-        return int(hashlib.sha256(self.name.encode()).hexdigest()[:7], 16)
+        return paper_hash(self.name)
 
 
 def read_documents(path: Path) -> Iterator[Excerpt]:

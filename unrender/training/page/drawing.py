@@ -95,7 +95,21 @@ def _run_dvipng(dvi: Path, style: Style, dpi: float) -> None:
     for old in dvi.parent.glob("page*.png"):
         old.unlink()
     paper = f"{style.width / POINTS_PER_INCH}in,{style.height / POINTS_PER_INCH}in"
-    command = ["dvipng", "-q", "-D", str(round(dpi)), "-z", "1", "-O", "1in,1in", "-T", paper, "-o", "page%06d.png", dvi.name]
+    command = [
+        "dvipng",
+        "-q",
+        "-D",
+        str(round(dpi)),
+        "-z",
+        "1",
+        "-O",
+        "1in,1in",
+        "-T",
+        paper,
+        "-o",
+        "page%06d.png",
+        dvi.name,
+    ]
     try:
         subprocess.run(command, cwd=dvi.parent, check=True, capture_output=True, timeout=_SECONDS)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:

@@ -1,13 +1,13 @@
 """What no raw set holds: names of authors, the frame of a letter, program code."""
 
-import inspect
-from types import ModuleType
 import bisect
 import colorsys
 import fnmatch
 import heapq
+import inspect
 import statistics
 import textwrap
+from types import ModuleType
 
 import numpy as np
 
@@ -15,14 +15,22 @@ from unrender.training.page.blocks import TEXT, Block
 from unrender.training.page.prose import MONO, Atom, plain_atoms
 
 _GIVEN = (
-    "Anna Björn Carla David Elena François Grace Hélène Ivan Jürgen Kofi Laura Miguel Noor Olga Paolo Rosa Søren Tomáš Wei"
+    "Anna Björn Carla David Elena François Grace Hélène Ivan Jürgen Kofi Laura Miguel Noor Olga Paolo Rosa Søren "
+    "Tomáš Wei"
 ).split()
 _FAMILY = (
-    "Ahmed Bauer Chen Dubois Eriksson Fischer García Hansen Ito Jones Kowalski Larsson Müller Novak Okafor Petrov Rossi "
-    "Silva Tanaka Weber"
+    "Ahmed Bauer Chen Dubois Eriksson Fischer García Hansen Ito Jones Kowalski Larsson Müller Novak Okafor Petrov "
+    "Rossi Silva Tanaka Weber"
 ).split()
 _PLACES = ("Institute of Physics", "Department of Mathematics", "School of Engineering", "Faculty of Science")
-_STREETS = ("12 Mill Road", "48 Station Street", "7 Church Lane", "230 Park Avenue", "Hauptstraße 19", "3 rue de la Paix")
+_STREETS = (
+    "12 Mill Road",
+    "48 Station Street",
+    "7 Church Lane",
+    "230 Park Avenue",
+    "Hauptstraße 19",
+    "3 rue de la Paix",
+)
 _TOWNS = ("Cambridge", "Springfield", "Zürich", "Montréal", "Oxford", "Göteborg")
 _MONTHS = ("January", "March", "April", "June", "September", "November")
 _CLOSINGS = ("Yours sincerely,", "Kind regards,", "With best wishes,", "Yours faithfully,")
@@ -53,7 +61,9 @@ def code_rows(rng: np.random.Generator) -> tuple[Atom, ...]:
     """Take some consecutive lines from Python's own library."""
     module = _MODULES[int(rng.integers(len(_MODULES)))]
     lines = [line.rstrip() for line in inspect.getsource(module).splitlines()]
-    usable = [line for line in lines if line.strip() and line.isascii() and len(line) <= _CODE_WIDTH and '"' not in line]
+    usable = [
+        line for line in lines if line.strip() and line.isascii() and len(line) <= _CODE_WIDTH and '"' not in line
+    ]
     count = int(rng.integers(*_CODE_ROWS))
     start = int(rng.integers(max(1, len(usable) - count)))
     chosen = usable[start : start + count]

@@ -18,7 +18,19 @@ from unrender.training.data import Gray
 from unrender.training.page.alignment import Box
 from unrender.training.page.assembly import Page
 from unrender.training.page.blocks import (
-    CAPTION, CODE, FIGURE, FOLIO, FOOTER, FOOTNOTE, FORMULA, HEADER, HEADING, ITEM, TABLE, TEXT, TITLE,
+    CAPTION,
+    CODE,
+    FIGURE,
+    FOLIO,
+    FOOTER,
+    FOOTNOTE,
+    FORMULA,
+    HEADER,
+    HEADING,
+    ITEM,
+    TABLE,
+    TEXT,
+    TITLE,
 )  # fmt: skip
 from unrender.training.page.drawing import POINTS_PER_INCH
 from unrender.training.page.scans import Warp

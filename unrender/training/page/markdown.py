@@ -15,7 +15,18 @@ from unrender.formats.tables import make_table
 from unrender.training.page.alignment import SOFT_HYPHEN
 from unrender.training.page.assembly import Line, Page, Piece
 from unrender.training.page.blocks import (
-    CAPTION, CODE, FIGURE, FOLIO, FOOTER, FOOTNOTE, FORMULA, HEADER, HEADING, ITEM, TABLE, TITLE,
+    CAPTION,
+    CODE,
+    FIGURE,
+    FOLIO,
+    FOOTER,
+    FOOTNOTE,
+    FORMULA,
+    HEADER,
+    HEADING,
+    ITEM,
+    TABLE,
+    TITLE,
 )  # fmt: skip
 from unrender.training.page.labels import label_of
 from unrender.training.page.vocabulary import BREAK, CELL, DISPLAY, HEADINGS, MATH, STYLES, character_of

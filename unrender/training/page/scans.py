@@ -104,7 +104,9 @@ def _coarse(gray: Gray, factor: float) -> Gray:
     if factor >= 1:
         return gray
     height, width = gray.shape
-    small = cv2.resize(gray, (max(1, round(width * factor)), max(1, round(height * factor))), interpolation=cv2.INTER_AREA)
+    small = cv2.resize(
+        gray, (max(1, round(width * factor)), max(1, round(height * factor))), interpolation=cv2.INTER_AREA
+    )
     return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
 
 

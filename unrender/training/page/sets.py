@@ -164,7 +164,9 @@ def _use(page: Page, gray: Gray, dpi: float, made: Made, rng: np.random.Generato
     made.layouts.append(make_layout(page, small, warp))
 
 
-def _files(page: Page, gray: Gray, dpi: float, name: str, pdfs: Sequence[bytes] | None, rng: np.random.Generator) -> PageFiles:
+def _files(
+    page: Page, gray: Gray, dpi: float, name: str, pdfs: Sequence[bytes] | None, rng: np.random.Generator
+) -> PageFiles:
     at_scan = shrink(gray, min(1.0, SCAN_DPI / dpi))
     scanned, _ = scan(at_scan, Warp.at(SCAN_DPI), SCAN_DPI, SCANNING, rng)
     pdf = pdfs[page.number] if pdfs is not None and page.number < len(pdfs) else None

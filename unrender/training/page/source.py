@@ -7,7 +7,20 @@ from typing import NamedTuple
 
 from unrender.training.formula.pointing import mark
 from unrender.training.page.blocks import (
-    CAPTION, CODE, FIGURE, FOOTER, FORMULA, HEADER, HEADING, INSERTED, ITEM, TABLE, TITLE, Block, Paper, row_count,
+    CAPTION,
+    CODE,
+    FIGURE,
+    FOOTER,
+    FORMULA,
+    HEADER,
+    HEADING,
+    INSERTED,
+    ITEM,
+    TABLE,
+    TITLE,
+    Block,
+    Paper,
+    row_count,
 )  # fmt: skip
 from unrender.training.page.prose import Atom, write_atom
 from unrender.training.page.styles import Style, preamble
@@ -67,7 +80,7 @@ def write_source(papers: Sequence[Paper], style: Style, dropped: frozenset[tuple
             source.pieces.append(rf"\gdef\{command}{{{words}\E}}")
         kept = [place for place in range(len(paper.blocks)) if (index, place) not in dropped]
         spanning = style.columns > 1
-        for wide, places in groupby(kept, key=lambda place: spanning and _heads(paper.blocks[place])):  # noqa: B023
+        for wide, places in groupby(kept, key=lambda place: spanning and _heads(paper.blocks[place])):
             written = [_Writer(source, (index, place)).block(paper.blocks[place]) for place in places]
             source.pieces += [r"\twocolumn[{%", *written, r"\bigskip}]"] if wide else written
     return source
@@ -187,7 +200,11 @@ class _Writer:
         bar = "|" if look == "grid" else ""
         columns = bar + bar.join(("l" if place == 0 else "c") for place in range(_columns(block))) + bar
         rows = [" & ".join(row) + r"\\" for row in cells]
-        return rf"{{\small\leavevmode{outer}\begin{{tabular}}{{{columns}}}" + "\n".join(_ruled(rows, look)) + r"\end{tabular}}"
+        return (
+            rf"{{\small\leavevmode{outer}\begin{{tabular}}{{{columns}}}"
+            + "\n".join(_ruled(rows, look))
+            + r"\end{tabular}}"
+        )
 
     def _code(self, block: Block) -> str:
         number = self._source.number(block, self._owner, floats=self._floats)

@@ -97,7 +97,9 @@ def choose_style(rng: np.random.Generator, *, held: bool = False, kind: str = PA
     fonts = [font for font in FONTS if held or font not in MEASURED_FONTS]
     font = "computer-modern" if rng.random() < _COMMON else str(rng.choice(fonts))
     sheet = str(rng.choice(["letter", "a4"] if kind != BOOK else ["letter", "a4", "b5"]))
-    margin = float(rng.uniform(45, 65) if columns == 2 else rng.uniform(50, 65) if sheet == "b5" else rng.uniform(65, 125))
+    margin = float(
+        rng.uniform(45, 65) if columns == 2 else rng.uniform(50, 65) if sheet == "b5" else rng.uniform(65, 125)
+    )
     indented = rng.random() < 0.7 and kind != LETTER
     return Style(
         kind=kind,
@@ -131,7 +133,8 @@ def preamble(style: Style) -> str:
     document_class = style.document_class if style.points in _USUAL_POINTS else "extarticle"
     symbols = "" if style.font in _AMS_SYMBOLS else r"\usepackage{amssymb}"
     sheet = f"paperwidth={style.width}pt,paperheight={style.height}pt"
-    area = f"left={style.margin}pt,right={style.margin}pt,top={style.top}pt,bottom={style.top + 10}pt,columnsep={_COLUMN_GAP}pt"
+    sides = f"left={style.margin}pt,right={style.margin}pt,columnsep={_COLUMN_GAP}pt"
+    area = f"{sides},top={style.top}pt,bottom={style.top + 10}pt"
     return "\n".join(
         [
             rf"\documentclass[{','.join(options)}]{{{document_class}}}",
@@ -167,6 +170,9 @@ _HEADING_COMMANDS = r"""\def\headinga#1{\@startsection{section}{1}{\z@}{-2.5ex p
 \def\headingc#1{\@startsection{subsubsection}{3}{\z@}{-2ex plus -1ex}{.8ex plus .2ex}{%s}*{#1}}"""
 
 
+_LINE_NUMBERS = r"\linenumbers\renewcommand\thelinenumber{\U{linenumber}\arabic{linenumber}\E}"
+
+
 def _furniture(style: Style) -> str:
     """Define the page style; `\\runninghead` and `\\runningfoot` are set anew for each document."""
     folio = r"\U{folio}\thepage\E"
@@ -174,7 +180,7 @@ def _furniture(style: Style) -> str:
     head += folio if style.folio == "top" else ""
     foot = r"\runningfoot\hfil" if style.footer else r"\hfil"
     foot += folio + (r"\hfil" if not style.footer else "") if style.folio == "bottom" else ""
-    numbers = r"\linenumbers\renewcommand\thelinenumber{\U{linenumber}\arabic{linenumber}\E}" if style.line_numbers else ""
+    numbers = _LINE_NUMBERS if style.line_numbers else ""
     return (
         rf"\def\ps@ours{{\def\@oddhead{{\normalfont\small {head}}}\let\@evenhead\@oddhead"
         rf"\def\@oddfoot{{\normalfont\small {foot}}}\let\@evenfoot\@oddfoot}}"
