@@ -28,7 +28,7 @@ from unrender.errors import DataError
 from unrender.tokens import FILE_NAME, LatexTokenizer
 from unrender.training.data import CacheWriter, Gray, Sample
 from unrender.training.formula.labels import is_validation_paper
-from unrender.training.formula.typeset import fast_folder, find_tools
+from unrender.training.formula.typeset import find_tools
 from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, PROSE, Excerpt, draft, read_documents, read_prose
@@ -39,6 +39,7 @@ from unrender.training.page.pictures import LINES, PARAGRAPHS, PIECES, cut_sampl
 from unrender.training.page.scans import FLAT, PLACED, SCANNING, Warp, scan
 from unrender.training.page.styles import BOOK, LETTER, PAPER, choose_style
 from unrender.training.page.vocabulary import make_tokenizer
+from unrender.typesetting import fast_folder
 
 EXCERPTS, HELD_EXCERPTS = 3_000, 120  # unless told otherwise
 PAGE_DPI, SCAN_DPI = 100, 150
