@@ -35,7 +35,7 @@ def _read(reader: Reader, labels: list[str], font: str) -> dict[str, float | int
     drawn = zip(labels, typeset(labels, Style(font=font)), strict=True)
     pairs = [(label, Image.fromarray(gray)) for label, gray in drawn if gray is not None]
     inputs = [Input(ImageOps.expand(picture, _MARGIN, 255), label) for label, picture in pairs]
-    texts = [document.text for document in reader.read_many(inputs, options=Options(beams=4))]
+    texts = [document.written for document in reader.read_many(inputs, options=Options(beams=4))]
     wrong = wer_visible([label for label, _ in pairs], texts)
     return {"wrong": round(wrong.value, 4), "formulas": len(pairs)}
 

@@ -89,7 +89,7 @@ def test_latex_becomes_readable_and_the_tokens_stay():
 
 def test_a_latex_document_escapes_text_and_keeps_formulas():
     document = one_page(Block(kind="text", text=r"50 % of \(x_1\) & $y$"), Block(kind="formula", text="x"))
-    assert formats.write(document, "latex") == "50 \\% of \\(x_1\\) \\& $y$\n\n\\[ x \\]"
+    assert formats.write(document, "latex") == "50 \\% of \\(x_1\\) \\& \\(y\\)\n\n\\[ x \\]"
 
 
 def test_a_latex_document_has_sections_lists_and_tables():

@@ -5,12 +5,14 @@ from difflib import get_close_matches
 
 from unrender.documents import Document
 from unrender.errors import NotationError
+from unrender.formats.csv import write_csv
 from unrender.formats.doctags import GRID, parse_doctags, write_doctags
+from unrender.formats.docx import write_docx
 from unrender.formats.html import write_html
 from unrender.formats.json import parse_donut, parse_json, write_donut, write_json
 from unrender.formats.markdown import parse_markdown, write_markdown
 from unrender.formats.mathematics import write_mathml, write_sympy, write_typst
-from unrender.formats.tex import parse_latex, write_latex
+from unrender.formats.tex import parse_latex, write_latex, write_latex_file
 from unrender.formats.text import parse_text, write_text
 
 _WRITERS: dict[str, Callable[[Document], str]] = {
@@ -24,6 +26,12 @@ _WRITERS: dict[str, Callable[[Document], str]] = {
     "mathml": write_mathml,
     "typst": write_typst,
     "sympy": write_sympy,
+    "csv": write_csv,
+}
+# What a file holds where that is more than the text.
+_FILES: dict[str, Callable[[Document], bytes]] = {
+    "docx": write_docx,
+    "latex": lambda document: write_latex_file(document).encode(),
 }
 _PARSERS: dict[str, Callable[[str], Document]] = {
     "latex": parse_latex,
@@ -33,21 +41,31 @@ _PARSERS: dict[str, Callable[[str], Document]] = {
     "donut": parse_donut,
 }
 NOTATIONS = tuple(_WRITERS)
+FILE_NOTATIONS = tuple(dict.fromkeys([*_WRITERS, *_FILES]))
 PARSED_NOTATIONS = (*_PARSERS, "doctags")
 
 
 def check_notation(notation: str) -> str:
     """Return the name of a notation that can be written; a NotationError suggests a near one otherwise."""
-    if notation not in _WRITERS:
-        near = get_close_matches(notation, NOTATIONS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NOTATIONS)}."
+    if notation not in FILE_NOTATIONS:
+        near = get_close_matches(notation, FILE_NOTATIONS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FILE_NOTATIONS)}."
         raise NotationError(f"There is no notation called {notation}; {hint}")
     return notation
 
 
 def write(document: Document, notation: str) -> str:
     """Write a document in a notation; a NotationError says what the notation cannot express."""
-    return _WRITERS[check_notation(notation)](document)
+    if check_notation(notation) not in _WRITERS:
+        raise NotationError(f"{notation} is no text; write it to a file, as with -o NAME.{notation}.")
+    return _WRITERS[notation](document)
+
+
+def write_file(document: Document, notation: str) -> bytes:
+    """Write what a file in a notation holds: it opens, or compiles, as it is."""
+    if check_notation(notation) in _FILES:
+        return _FILES[notation](document)
+    return (write(document, notation).rstrip("\n") + "\n").encode()
 
 
 def parse(text: str, notation: str, *, width: int = GRID, height: int = GRID) -> Document:

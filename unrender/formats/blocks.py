@@ -1,10 +1,15 @@
 """What several notations share: how blocks are grouped and what a one-page document looks like."""
 
+import re
+from collections.abc import Iterator
+
+from unrender import latex
 from unrender.documents import Block, Document, Page
 
 FURNITURE = frozenset({"page_header", "page_footer"})
 LISTS = frozenset({"ordered_list", "unordered_list"})
 ANNOTATED = frozenset({"code", "picture", "chart"})  # their `fields` describe them and are not their content
+_INLINE_FORMULA = re.compile(r"\\\((?:(?!\\\().)*?\\\)|(?<![\\$])\$(?!\s)[^$\n]+(?<!\s)\$(?!\d)", re.DOTALL)
 
 
 def one_page(*blocks: Block) -> Document:
@@ -29,3 +34,15 @@ def list_items(block: Block) -> list[tuple[str, Block]]:
     """Return the items of a list with their marks: numbers or dashes."""
     numbered = block.kind == "ordered_list"
     return [(f"{place}." if numbered else "-", item) for place, item in enumerate(block.children, start=1)]
+
+
+def split_formulas(text: str) -> Iterator[tuple[str, bool]]:
+    """Part a text into plain pieces and the LaTeX of the formulas between dollar signs or \\( and \\) in it."""
+    position = 0
+    for match in _INLINE_FORMULA.finditer(text):
+        formula = match[0][1:-1] if match[0].startswith("$") else match[0][2:-2]
+        if latex.check(formula) is None:
+            yield text[position : match.start()], False
+            yield formula.strip(), True
+            position = match.end()
+    yield text[position:], False

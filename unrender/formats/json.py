@@ -31,6 +31,10 @@ _KINDS: dict[str, StatusKind] = {
 }
 
 
+_MAX_DEPTH = 100
+_TOO_DEEP = f"The JSON is nested more than {_MAX_DEPTH} deep."
+
+
 def write_json(document: Document) -> str:
     """Write the fields where that is all there is (a list of them for several blocks), else the whole document."""
     fields = _fields_alone(document)
@@ -41,9 +45,13 @@ def parse_json(text: str) -> Document:
     """Parse what `write_json` wrote; any other JSON value becomes a document of these fields."""
     try:
         value = json.loads(text)
+        _check_depth(value)
+        json.dumps(value, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
         if isinstance(value, dict) and "pages" in value and "status" in value:
             return _document(value)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise NotationError(_TOO_DEEP) from error
+    except (ValueError, OverflowError) as error:
         raise NotationError(f"The text is not JSON: {error}.") from error
     except (KeyError, TypeError) as error:
         raise NotationError(f"The JSON is not a document that unrender wrote: {error!r}.") from error
@@ -59,6 +67,15 @@ def write_donut(document: Document) -> str:
 def parse_donut(text: str) -> Document:
     """Parse Donut's tags into one block of fields."""
     return one_page(Block(kind="fields", text=text.strip(), fields=parse_tags(text)))
+
+
+def _check_depth(value: object) -> None:
+    level, depth = [value], 0
+    while level:
+        if depth > _MAX_DEPTH:
+            raise NotationError(_TOO_DEEP)
+        inner = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level, depth = [one for items in inner for one in items], depth + 1
 
 
 def _fields_alone(document: Document) -> Json:

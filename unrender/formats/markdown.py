@@ -25,6 +25,7 @@ _ESCAPED = re.compile(rf"\\(?=\\*(?:{_BEGINNING}))")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _TABULAR = re.compile(r"\\begin\{tabular\}\s*(?:\{[^{}]*\})?(.*?)(?:\\end\{tabular\}|\Z)", re.DOTALL)
 _CAPTION = re.compile(r"\\caption\{([^{}]*)\}|(?m:^((?:Table|TABLE)\b[^\n&]*)$)")
+_WIDEST_SPAN = 100
 _SPAN = re.compile(r"\\multicolumn\{(\d{1,3})\}\{[^{}]*\}\{(.*)\}", re.DOTALL)
 
 
@@ -188,7 +189,7 @@ def _tabular_cells(line: str) -> Iterator[Block]:
     for cell in re.split(r"(?<!\\)&", line):
         span = _SPAN.fullmatch(cell.strip())
         yield Block(kind="cell", text=(span[2] if span else cell).strip())
-        for _ in range(int(span[1]) - 1 if span else 0):
+        for _ in range(min(int(span[1]), _WIDEST_SPAN) - 1 if span else 0):
             yield Block(kind="merged_left")
 
 

@@ -1,10 +1,11 @@
 """Notations of mathematics: MathML and SymPy, which hold formulas only, and Typst, which holds documents too."""
 
+import json
 import re
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items
+from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, split_formulas
 from unrender.formats.fields import as_lines
 from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.formats.formulas.sympy import formula_to_sympy
@@ -50,7 +51,7 @@ def _typst(block: Block) -> str:
     if block.kind == "table":
         return _typst_table(block)
     if block.kind == "code":
-        return f"```\n{block.text}\n```"
+        return f"#raw(block: true, {json.dumps(block.text, ensure_ascii=False)})"
     inner = "\n\n".join(text for child in block.children if (text := _typst(child)))
     return "\n\n".join(part for part in (_typst_text(block.text), inner) if part)
 
@@ -71,5 +72,18 @@ def _typst_table(table: Block) -> str:
     return "\n\n".join([*(_typst_text(caption) for caption in captions(table)), body])
 
 
+def _typst_formula(latex: str) -> str:
+    """Write a formula between dollar signs; one without a known meaning stands there as LaTeX."""
+    try:
+        return f"${formula_to_typst(latex)}$"
+    except NotationError:
+        return f"#raw({json.dumps(latex, ensure_ascii=False)})"
+
+
 def _typst_text(text: str) -> str:
+    pieces = split_formulas(text)
+    return "".join(_typst_formula(piece) if is_latex else _typst_plain(piece) for piece, is_latex in pieces)
+
+
+def _typst_plain(text: str) -> str:
     return _TYPST_MARKUP.sub(lambda match: "\\" + match[0], text)

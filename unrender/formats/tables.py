@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from unrender.documents import Block
+from unrender.errors import NotationError
 
 KIND_OF_TOKEN = {
     "fcel": "cell",
@@ -22,6 +23,7 @@ KIND_OF_TOKEN = {
 _TOKEN_OF_KIND = {kind: token for token, kind in KIND_OF_TOKEN.items() if token != "ecel"}
 HEADERS = frozenset({"column_header", "row_header", "section_row"})
 MERGED = frozenset({"merged_left", "merged_up", "merged_both"})
+_MOST_CELLS = 200_000
 _CELL = re.compile(rf"<({'|'.join(KIND_OF_TOKEN)}|nl)>")
 
 
@@ -67,6 +69,10 @@ def grid(table: Block) -> list[list[Block]]:
     """Return the cells row by row, short rows filled up with empty cells."""
     rows = [list(row.children) for row in table.children if row.kind == "row"]
     width = max((len(row) for row in rows), default=0)
+    if width * len(rows) > _MOST_CELLS:
+        raise NotationError(
+            f"A table of {len(rows):,} by {width:,} cells is too large; at most {_MOST_CELLS:,} are written."
+        )
     return [row + [Block(kind="cell")] * (width - len(row)) for row in rows]
 
 

@@ -4,16 +4,24 @@ import re
 
 from unrender.documents import Block, Document
 from unrender.errors import LatexError
-from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, one_page
+from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, one_page, split_formulas
 from unrender.formats.fields import as_lines
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid, spans
-from unrender.latex import readable
+from unrender.latex import check, readable
+from unrender.latex.characters import GREEK, SIGNS
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
             "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}  # fmt: skip
 _SPECIALS = re.compile("|".join(re.escape(character) for character in _SPECIAL))
-_INLINE_FORMULA = re.compile(r"\\\(.*?\\\)|(?<![\\$])\$[^$\n]+\$", re.DOTALL)
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_EMPTY = r"\mbox{}"
+_SIGNS = [
+    *((token, sign) for token, (sign, _) in SIGNS.items()),
+    *(("\\" + name, sign) for name, sign in GREEK.items()),
+]
+_COMMANDS = {sign: f"\\ensuremath{{{token}}}" for token, sign in _SIGNS if token[0] == "\\" and ord(sign or "a") > 0xFF}
+_PACKAGES = {"cancel": r"\\[bx]?cancel\b", "mathtools": r"\\x(?:leftright|Right)arrow|\\begin\{[dr]cases\}"}
 _SECTIONS = (r"\section*", r"\section*", r"\subsection*", r"\subsubsection*", r"\paragraph*", r"\subparagraph*")
 
 
@@ -23,6 +31,16 @@ def write_latex(document: Document) -> str:
     if all(is_formula(block) for block in blocks):
         return "\n".join(block.text for block in blocks)
     return "\n\n".join(text for block in blocks if (text := _write(block)))
+
+
+def write_latex_file(document: Document) -> str:
+    """Write a whole LaTeX document that compiles as it is."""
+    body = "\n\n".join(text for block in expanded(document.blocks) if (text := _write(block)))
+    extra = "".join(f"\\usepackage{{{name}}}\n" for name, commands in _PACKAGES.items() if re.search(commands, body))
+    return (
+        f"\\documentclass{{article}}\n\\usepackage{{amsmath,amssymb,mathrsfs}}\n{extra}"
+        f"\\begin{{document}}\n\n{body or _EMPTY}\n\n\\end{{document}}\n"
+    )
 
 
 def parse_latex(text: str) -> Document:
@@ -42,7 +60,7 @@ def formula_block(text: str) -> Block:
 
 def _write(block: Block) -> str:
     if is_formula(block):
-        return f"\\[ {block.text} \\]"
+        return f"\\[ {block.text} \\]" if check(block.text) is None else _list("quote", [_escape_plain(block.text)])
     if has_fields(block):
         return _list("itemize", [_escape(line) for line in as_lines(block.fields)])
     if block.kind in {"heading", "title"}:
@@ -66,8 +84,7 @@ def _table(table: Block) -> str:
     width = max((len(row) for row in grid(table)), default=0)
     lines = [_table_row(row, cells) for row, cells in zip(grid(table), spans(table), strict=True)]
     body = "\n".join([f"\\begin{{tabular}}{{{'l' * width}}}", *lines, r"\end{tabular}"])
-    titles = [f"\\caption*{{{_escape(caption)}}}" for caption in captions(table)]
-    return "\n".join([r"\begin{table}", *titles, body, r"\end{table}"]) if titles else body
+    return "\n\n".join([*(_escape(caption) for caption in captions(table)), body])
 
 
 def _table_row(row: list[Block], cells: list[tuple[Block, int, int]]) -> str:
@@ -88,12 +105,10 @@ def _table_row(row: list[Block], cells: list[tuple[Block, int, int]]) -> str:
 
 def _escape(text: str) -> str:
     """Escape LaTeX's own characters, except in formulas between \\( \\) or dollar signs."""
-    parts, position = [], 0
-    for match in _INLINE_FORMULA.finditer(text):
-        parts += [_escape_plain(text[position : match.start()]), match[0]]
-        position = match.end()
-    return "".join([*parts, _escape_plain(text[position:])])
+    pieces = split_formulas(text)
+    return "".join(f"\\({piece}\\)" if is_latex else _escape_plain(piece) for piece, is_latex in pieces)
 
 
 def _escape_plain(text: str) -> str:
-    return _SPECIALS.sub(lambda match: _SPECIAL[match[0]], text)
+    printable = _CONTROL.sub("", _SPECIALS.sub(lambda match: _SPECIAL[match[0]], text))
+    return "".join(_COMMANDS.get(character, character) for character in printable)

@@ -134,6 +134,8 @@ Math = (
 )  # fmt: skip
 
 _SIZES = {"big": 1.2, "Big": 1.8, "bigg": 2.4, "Bigg": 3.0}
+_ARROWS = {"xrightarrow": "→", "xleftarrow": "←", "xleftrightarrow": "↔", "xRightarrow": "⇒"}
+_WIDEST = 100.0  # em
 _TRANSPARENT = frozenset({"mathop", "mathbin", "mathrel", "mathord", "mathopen", "mathclose", "mathpunct", "mathinner",
                           "lefteqn", "rlap", "llap", "smash"})  # fmt: skip
 
@@ -178,6 +180,8 @@ def _items(nodes: Sequence[latex.Node], font: Font) -> Iterator[Math]:
             negate = True
         elif isinstance(node, latex.Command) and node.name[1:] in FONT_COMMANDS:
             yield from _argument(node.arguments[0], FONT_COMMANDS[node.name[1:]]).items
+        elif isinstance(node, latex.Command) and node.name == "\\pmod":
+            yield from (Space(1.0), _modulus(node.arguments[0], font))
         elif not (isinstance(node, latex.Symbol) and node.token in SILENT):
             item = _item(node, font)
             if item is not None:
@@ -240,14 +244,18 @@ def _command(
         return fraction if name == "frac" else Fenced("(", Row((fraction,)), ")")
     if name == "sqrt":
         return Root(rows[0], None if option is None else _row(option, font))
-    if name in ACCENTS:
-        return Accented(name, rows[0])
+    if name == "substack":
+        return Matrix("c", tuple((row,) for row in rows))
+    if name == "pmod":
+        return _modulus(arguments[0], font)
+    if name in ACCENTS or name in {"bcancel", "xcancel"}:
+        return Accented("cancel" if name.endswith("cancel") else name, rows[0])
     if name in {"stackrel", "overset"}:
         return Stacked(rows[1], rows[0], None)
     if name == "underset":
         return Stacked(rows[1], None, rows[0])
-    if name in {"xrightarrow", "xleftarrow"}:
-        arrow = Row((Sign("→" if name == "xrightarrow" else "←", "relation"),))
+    if name in _ARROWS:
+        arrow = Row((Sign(_ARROWS[name], "relation"),))
         return Stacked(arrow, rows[0], None if option is None else _row(option, font))
     if name.endswith("phantom"):
         return Hidden(rows[0])
@@ -260,6 +268,10 @@ def _command(
 
 def _argument(node: latex.Node, font: Font) -> Row:
     return _row(node.items if isinstance(node, latex.Group) else (node,), font)
+
+
+def _modulus(argument: latex.Node, font: Font) -> Fenced:
+    return Fenced("(", Row((Word("mod", function=True), *_argument(argument, font).items)), ")")
 
 
 def _unwrapped(row: Row) -> Math:
@@ -289,7 +301,7 @@ def _length(argument: latex.Node) -> float:
     items = argument.items if isinstance(argument, latex.Group) else (argument,)
     text = "".join(item.token for item in items if isinstance(item, latex.Symbol)).replace(" ", "").replace(",", ".")
     try:
-        return float(text[:-2]) * EM_OF_UNIT[text[-2:]]
+        return max(-_WIDEST, min(_WIDEST, float(text[:-2]) * EM_OF_UNIT[text[-2:]]))
     except (ValueError, KeyError):
         return 1.0  # \fill, or a length given by a name: some space
 

@@ -41,7 +41,9 @@ from unrender.formats.formulas.sympy_names import (
 _RELATIONS = {"=": "Eq", "≠": "Ne", "<": "Lt", ">": "Gt", "≤": "Le", "≥": "Ge", "⩽": "Le", "⩾": "Ge"}
 _INVERSES = {"sin": "asin", "cos": "acos", "tan": "atan", "sinh": "asinh", "cosh": "acosh", "tanh": "atanh"}
 _LARGE = {"∑": "Sum", "∏": "Product"}
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = {"(": ")", "[": "]", "{": "}", "⌊": "⌋", "⌈": "⌉"}
+_ROUNDING = {"⌊": "floor", "⌈": "ceiling"}
+_MAX_DEPTH = 40  # of brackets; deeper ones must not exhaust the stack
 _FUNCTION_LETTERS = "fghFGH"
 
 
@@ -63,7 +65,10 @@ def formula_to_sympy(text: str) -> str:
 class _Parser:
     """Recursive descent over the items of a row."""
 
-    def __init__(self, items: Sequence[Math], names: Names) -> None:
+    def __init__(self, items: Sequence[Math], names: Names, depth: int = 0) -> None:
+        if depth > _MAX_DEPTH:
+            raise NotationError(f"SymPy cannot express brackets nested more than {_MAX_DEPTH} deep.")
+        self._depth = depth
         self._items = [item for item in items if not isinstance(item, Space | Hidden)]
         self._place = 0
         self._names = names
@@ -185,7 +190,9 @@ class _Parser:
             if isinstance(core, Sign):
                 depth += (core.character == opening) - (core.character == _CLOSING[opening])
         closing = self._items[self._place - 1]
-        inner = f"({_Parser(self._items[start : self._place - 1], self._names).expression()})"
+        inner = f"({self._part(self._items[start : self._place - 1]).expression()})"
+        if opening in _ROUNDING:
+            inner = self._names.use(_ROUNDING[opening]) + inner
         if not isinstance(closing, Scripted):
             return inner
         if closing.sub is not None or closing.sup is None:
@@ -206,7 +213,7 @@ class _Parser:
                 rows = ", ".join(f"[{', '.join(self._inner(cell) for cell in row)}]" for row in matrix.rows)
                 return f"{self._names.use('Matrix')}([{rows}])" + (".det()" if left == "|" else "")
             case Fenced(left, body, right):
-                if _CLOSING.get(left) == right:
+                if _CLOSING.get(left) == right and left not in _ROUNDING:
                     return f"({self._inner(body)})"
                 name = {("|", "|"): "Abs", ("⌊", "⌋"): "floor", ("⌈", "⌉"): "ceiling"}.get((left, right))
                 if name is not None:
@@ -244,10 +251,10 @@ class _Parser:
         if isinstance(self._peek(), Fenced):
             fenced = self._take()
             assert isinstance(fenced, Fenced)
-            return _Parser(fenced.body.items, self._names).arguments()
+            return self._part(fenced.body.items).arguments()
         inside = self._until_closing()
         self._place += len(inside) + 2
-        return _Parser(inside, self._names).arguments()
+        return self._part(inside).arguments()
 
     def _word(self, item: Math) -> str:
         word = item.base if isinstance(item, Scripted) else item
@@ -286,8 +293,8 @@ class _Parser:
         arrows = [place for place, item in enumerate(sub.items) if item == Sign("→", "relation")]
         if len(arrows) != 1:
             raise NotationError("SymPy cannot express a limit without an arrow.")
-        variable = _Parser(sub.items[: arrows[0]], self._names).expression()
-        target = _Parser(sub.items[arrows[0] + 1 :], self._names).expression()
+        variable = self._part(sub.items[: arrows[0]]).expression()
+        target = self._part(sub.items[arrows[0] + 1 :]).expression()
         return f"{self._names.use('Limit')}({self._term()}, {variable}, {target})"
 
     def _large(self, item: Math) -> str:
@@ -302,27 +309,27 @@ class _Parser:
         if equals not in scripts.sub.items:
             raise NotationError(f"SymPy cannot express {sign.character} without a first value of its index.")
         middle = scripts.sub.items.index(equals)
-        index = _Parser(scripts.sub.items[:middle], self._names).expression()
+        index = self._part(scripts.sub.items[:middle]).expression()
         if not index.isidentifier():
             raise NotationError(f"SymPy cannot express {sign.character} over {index}; its index must be a name.")
-        first = _Parser(scripts.sub.items[middle + 1 :], self._names).expression()
+        first = self._part(scripts.sub.items[middle + 1 :]).expression()
         body = self._term()
         return f"{self._names.use(_LARGE[sign.character])}({body}, ({index}, {first}, {self._inner(scripts.sup)}))"
 
     def _integral(self, scripts: Scripted) -> str:
         """Parse an integrand and its d x, whichever comes first."""
         start = self._place
-        places = [place for place in range(start, len(self._items) - 1)
-                  if is_d(self._items[place]) and isinstance(self._items[place + 1], Letter)]  # fmt: skip
-        if not places:
+        pairs = enumerate(zip(self._items[start:], self._items[start + 1 :], strict=False), start)
+        end = next((place for place, (one, two) in pairs if is_d(one) and isinstance(two, Letter)), None)
+        if end is None:
             raise NotationError("SymPy cannot express an integral whose variable is not given as d x.")
-        variable = self._names.symbol(name_of(self._items[places[0] + 1]))
-        if places[0] == start:
+        variable = self._names.symbol(name_of(self._items[end + 1]))
+        if end == start:
             self._place = start + 2
             body = self._term() if self._begins_factor() else "1"
         else:
-            body = _Parser(self._items[start : places[0]], self._names).expression()
-            self._place = places[0] + 2
+            body = self._part(self._items[start:end]).expression()
+            self._place = end + 2
         if scripts.sub is None or scripts.sup is None:
             return f"{self._names.use('Integral')}({body}, {variable})"
         limits = f"({variable}, {self._inner(scripts.sub)}, {self._inner(scripts.sup)})"
@@ -332,9 +339,7 @@ class _Parser:
         if len(denominator.items) == 2 and is_d(denominator.items[0]) and numerator.items and is_d(numerator.items[0]):
             if denominator.items[0] != numerator.items[0] or not isinstance(denominator.items[1], Letter):
                 raise NotationError("SymPy cannot express this derivative.")
-            body = (
-                _Parser(numerator.items[1:], self._names).expression() if len(numerator.items) > 1 else self._factor()
-            )
+            body = self._part(numerator.items[1:]).expression() if len(numerator.items) > 1 else self._factor()
             return f"{self._names.use('Derivative')}({body}, {self._names.symbol(name_of(denominator.items[1]))})"
         quotient = self._quotient(grouped(self._inner(numerator)), grouped(self._inner(denominator)))
         return quotient if is_atom(quotient) else f"({quotient})"
@@ -353,7 +358,11 @@ class _Parser:
         return number if has_letters else f"{self._names.use('sympify')}({number})"
 
     def _inner(self, row: Row) -> str:
-        return _Parser(row.items, self._names).expression()
+        return self._part(row.items).expression()
+
+    def _part(self, items: Sequence[Math]) -> "_Parser":
+        """Return a parser for what stands inside something here."""
+        return _Parser(items, self._names, self._depth + 1)
 
     def _peek(self) -> Math | None:
         return self._items[self._place] if self._place < len(self._items) else None

@@ -1,0 +1,146 @@
+"""Word documents: paragraphs, headings, lists and tables, with formulas as real equations."""
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from html import escape
+
+from unrender.documents import Block, Document
+from unrender.errors import NotationError
+from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, split_formulas
+from unrender.formats.fields import as_lines
+from unrender.formats.formulas.omml import NAMESPACE as MATH
+from unrender.formats.formulas.omml import formula_to_omml
+from unrender.formats.markdown import expanded
+from unrender.formats.tables import HEADERS, grid
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_KIND = "application/vnd.openxmlformats-officedocument.wordprocessingml"
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_DEEPEST = 6
+_LARGEST = 32  # half points of the first heading
+_SMALLER = 3  # of each next
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same document gives the same bytes
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff\ud800-\udfff]")  # not allowed in XML
+_SWALLOWED = frozenset({"merged_left", "merged_both"})
+_BORDERS = "".join(
+    f'<w:{side} w:val="single" w:sz="4" w:color="auto"/>'
+    for side in ("top", "left", "bottom", "right", "insideH", "insideV")
+)
+
+
+def write_docx(document: Document) -> bytes:
+    """Write a .docx file; a formula without a known meaning stands there as LaTeX."""
+    body = "".join(part for block in expanded(document.blocks) for part in _write(block))
+    parts = {
+        "[Content_Types].xml": _types(),
+        "_rels/.rels": _relations({"officeDocument": "word/document.xml"}),
+        "word/document.xml": f'<w:document xmlns:w="{_WORD}" xmlns:m="{MATH}"><w:body>{body}</w:body></w:document>',
+        "word/_rels/document.xml.rels": _relations({"styles": "styles.xml"}),
+        "word/styles.xml": _styles(),
+    }
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(zipfile.ZipInfo(name, _DATE), _DECLARATION + text, zipfile.ZIP_DEFLATED)
+    return file.getvalue()
+
+
+def _types() -> str:
+    overrides = "".join(
+        f'<Override PartName="/word/{name}.xml" ContentType="{_KIND}.{kind}+xml"/>'
+        for name, kind in (("document", "document.main"), ("styles", "styles"))
+    )
+    relations = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    plain = '<Default Extension="xml" ContentType="application/xml"/>'
+    return f'<Types xmlns="{_PACKAGE}/content-types">{relations}{plain}{overrides}</Types>'
+
+
+def _relations(targets: dict[str, str]) -> str:
+    links = "".join(
+        f'<Relationship Id="r{number}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
+        for number, (kind, target) in enumerate(targets.items())
+    )
+    return f'<Relationships xmlns="{_PACKAGE}/relationships">{links}</Relationships>'
+
+
+def _styles() -> str:
+    headings = "".join(
+        f'<w:style w:type="paragraph" w:styleId="Heading{level}"><w:name w:val="heading {level}"/>'
+        f'<w:pPr><w:keepNext/><w:outlineLvl w:val="{level - 1}"/></w:pPr>'
+        f'<w:rPr><w:b/><w:sz w:val="{_LARGEST - _SMALLER * level}"/></w:rPr></w:style>'
+        for level in range(1, _DEEPEST + 1)
+    )
+    normal = '<w:style w:type="paragraph" w:default="1" w:styleId="Normal"><w:name w:val="Normal"/></w:style>'
+    return f'<w:styles xmlns:w="{_WORD}">{normal}{headings}</w:styles>'
+
+
+def _write(block: Block) -> Iterator[str]:
+    if is_formula(block):
+        yield f"<w:p>{_formula(block.text, display=True)}</w:p>"
+    elif has_fields(block):
+        yield from (_paragraph(line) for line in as_lines(block.fields))
+    elif block.kind in {"heading", "title"}:
+        yield _paragraph(block.text, style=f"Heading{min(max(block.level, 1), _DEEPEST)}")
+    elif block.kind in LISTS:
+        yield from (_paragraph(f"{'•' if mark == '-' else mark} {item.text}") for mark, item in list_items(block))
+    elif block.kind == "table":
+        yield from (_paragraph(caption) for caption in captions(block))
+        yield _table(block)
+        yield "<w:p/>"  # Word joins tables that touch
+    elif block.kind == "code":
+        yield from (_paragraph(line, face="Consolas") for line in block.text.split("\n"))
+    else:
+        if block.text:
+            yield _paragraph(block.text)
+        for child in block.children:
+            yield from _write(child)
+
+
+def _paragraph(text: str, *, style: str = "", face: str = "", bold: bool = False) -> str:
+    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    look = f'<w:rFonts w:ascii="{face}" w:hAnsi="{face}"/>' * bool(face) + "<w:b/>" * bold
+    pieces = [(text, False)] if face else split_formulas(text)
+    runs = [_formula(piece, display=False) if is_latex else _run(piece, look) for piece, is_latex in pieces]
+    return f"<w:p>{properties}{''.join(runs)}</w:p>"
+
+
+def _run(text: str, look: str = "") -> str:
+    properties = f"<w:rPr>{look}</w:rPr>" if look else ""
+    lines = [f'<w:t xml:space="preserve">{escape(_clean(line), quote=False)}</w:t>' for line in text.split("\n")]
+    return f"<w:r>{properties}{'<w:br/>'.join(lines)}</w:r>" if text else ""
+
+
+def _clean(text: str) -> str:
+    return _CONTROL.sub("", text)
+
+
+def _formula(latex: str, *, display: bool) -> str:
+    try:
+        return formula_to_omml(latex, display=display)
+    except NotationError:
+        return _run(latex, '<w:rFonts w:ascii="Consolas" w:hAnsi="Consolas"/>')
+
+
+def _table(table: Block) -> str:
+    rows = grid(table)
+    columns = "<w:gridCol/>" * (len(rows[0]) if rows else 0)
+    body = "".join(f"<w:tr>{''.join(_cells(rows, number))}</w:tr>" for number in range(len(rows)))
+    properties = f'<w:tblPr><w:tblW w:w="0" w:type="auto"/><w:tblBorders>{_BORDERS}</w:tblBorders></w:tblPr>'
+    return f"<w:tbl>{properties}<w:tblGrid>{columns}</w:tblGrid>{body}</w:tbl>"
+
+
+def _cells(rows: list[list[Block]], number: int) -> Iterator[str]:
+    """Write the cells of a row; those merged to the left are part of the cell before them."""
+    row = rows[number]
+    for place, cell in enumerate(row):
+        if cell.kind in _SWALLOWED and place:
+            continue
+        span = next((end for end in range(place + 1, len(row)) if row[end].kind not in _SWALLOWED), len(row))
+        below = rows[number + 1][place].kind == "merged_up" if number + 1 < len(rows) else False
+        merged = "<w:vMerge/>" if cell.kind == "merged_up" else '<w:vMerge w:val="restart"/>' * below
+        width = f'<w:gridSpan w:val="{span - place}"/>' * (span - place > 1)
+        yield f"<w:tc><w:tcPr>{width}{merged}</w:tcPr>{_paragraph(cell.text, bold=cell.kind in HEADERS)}</w:tc>"
