@@ -24,6 +24,8 @@ ENDINGS = {
     ".html": "html",
     ".typ": "typst",
     ".py": "sympy",
+    ".csv": "csv",
+    ".docx": "docx",
 }
 
 _PICTURES = (".png", ".jpg", ".webp")
@@ -52,16 +54,18 @@ class Delivery:
         """Write one result, and its overlay picture if one is wanted."""
         if self._overlay is not None:
             self._save_overlay(document, source, self._overlay)
-        text = render(document, self._notation)
-        if self._out is not None and self._out.is_dir():
-            _save(self._out / (Path(document.source).stem + ending_of(self._notation)), text + "\n", append=False)
+        if self._out is not None and (self._out.is_dir() or not self._named):
+            name = Path(document.source).stem + ending_of(self._notation)
+            path = self._out / name if self._out.is_dir() else self._out
+            _save(path, render_file(document, self._notation), append=False)
             return
+        text = render(document, self._notation)
         line = self._label(document.source, text) + "\n" if self._named and self._notation != DOCUMENT else text + "\n"
         if self._out is None:
             sys.stdout.write(line)
             sys.stdout.flush()
         else:
-            _save(self._out, line, append=self._begun)
+            _save(self._out, line.encode(), append=self._begun)
         self._begun = True
 
     def _save_overlay(self, document: Document, source: Input, path: Path) -> None:
@@ -92,6 +96,13 @@ def render(document: Document, notation: str) -> str:
     return formats.write(document, notation).rstrip("\n")
 
 
+def render_file(document: Document, notation: str) -> bytes:
+    """Write what the file of one document holds; it opens, or compiles, as it is."""
+    if notation == DOCUMENT or any(block.readings for block in document.blocks):
+        return (render(document, notation) + "\n").encode()
+    return formats.write_file(document, notation)
+
+
 def choose_notation(asked: str | None, out: Path | None, default: str) -> str:
     """Take the notation asked for, else the one that the ending of `out` implies, else the task's own."""
     if asked is not None:
@@ -109,9 +120,9 @@ def ending_of(notation: str) -> str:
     return next((ending for ending, name in ENDINGS.items() if name == notation), ".txt")
 
 
-def _save(path: Path, text: str, *, append: bool) -> None:
+def _save(path: Path, content: bytes, *, append: bool) -> None:
     try:
-        with path.open("a" if append else "w", encoding="utf-8") as file:
-            file.write(text)
+        with path.open("ab" if append else "wb") as file:
+            file.write(content)
     except OSError as error:
         raise UnrenderError(f"{path} cannot be written ({error.strerror}).") from error
