@@ -4,7 +4,7 @@
 
 Reads formulas of papers that no model is trained on (the prepared set `typeset-held` of `unrender data formula`). A
 symbol that was read right counts as found when the middle of the place given for it lies in its true box, enlarged
-by a third of its size.
+by a third of its size; `overlap` is the share of symbols whose box covers half of what it and the true one cover.
 """
 
 import json
@@ -21,13 +21,14 @@ from unrender.training.data import Cache
 from unrender.training.validation import draw_subset
 
 _ENLARGED = 1 / 3
+_HALF, _INK = 0.5, 204
 _MARGIN = 10  # pixels of paper around a prepared picture, as on a page
 
 
 def measure(model: str, count: int) -> dict[str, float | int]:
     """Read `count` formulas and count the symbols that were pointed at."""
     cache, reader = Cache(cache_folder() / "formula" / "typeset-held"), Reader.open(model)
-    symbols = found = 0
+    symbols = found = overlapping = 0
     for number in draw_subset(len(cache), count):
         framed = ImageOps.expand(Image.fromarray(cache.gray(number)), _MARGIN, 255)
         blocks = reader.read(framed, Options(beams=1)).pages[0].blocks
@@ -43,7 +44,9 @@ def measure(model: str, count: int) -> dict[str, float | int]:
                     place = tokens[ours].box
                     symbols += 1
                     found += place is not None and _inside(place, boxes[true].tolist())
-    return {"formulas": count, "symbols": symbols, "pointed_at": round(found / max(1, symbols), 4)}
+                    overlapping += place is not None and _overlap(place, _tight(framed, boxes[true].tolist())) > _HALF
+    shares = {"pointed_at": round(found / max(1, symbols), 4), "overlap": round(overlapping / max(1, symbols), 4)}
+    return {"formulas": count, "symbols": symbols, **shares}
 
 
 def _inside(place: Box, true: list[float]) -> bool:
@@ -51,6 +54,22 @@ def _inside(place: Box, true: list[float]) -> bool:
     across, down = (right - left) * _ENLARGED / 2, (bottom - top) * _ENLARGED / 2
     x, y = (place.x0 + place.x1) / 2, (place.y0 + place.y1) / 2
     return left - across <= x <= right + across and top - down <= y <= bottom + down
+
+
+def _tight(picture: Image.Image, box: list[float]) -> list[float]:
+    """Shrink a box of TeX's, which has room at its sides, to the ink in it."""
+    left, top, right, bottom = (int(side) for side in box)
+    found = picture.crop((left, top, right, bottom)).point(lambda level: 255 * (level < _INK)).getbbox()
+    return box if found is None else [left + found[0], top + found[1], left + found[2], top + found[3]]
+
+
+def _overlap(place: Box, true: list[float]) -> float:
+    """Return the area that two boxes share over the area that they cover together."""
+    left, top, right, bottom = true
+    across = max(0.0, min(place.x1, right) - max(place.x0, left))
+    down = max(0.0, min(place.y1, bottom) - max(place.y0, top))
+    both = place.width * place.height + (right - left) * (bottom - top)
+    return across * down / max(1e-9, both - across * down)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,11 @@ def symbol_height(gray: Image.Image) -> float | None:
 
 def stroke_boxes(ink: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return left, top, right, bottom of every connected stroke, corners included: (strokes, 4)."""
+    return find_strokes(ink)[0]
+
+
+def find_strokes(ink: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the boxes of the strokes, and for every pixel (H, W) the number of its stroke, -1 where there is no ink."""
     edges = np.diff(np.pad(ink, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     ends = np.nonzero(edges == -1)[1]
@@ -43,7 +48,9 @@ def stroke_boxes(ink: NDArray[np.bool_]) -> NDArray[np.int64]:
     np.minimum.at(boxes[:, 1], strokes, rows)
     np.maximum.at(boxes[:, 2], strokes, ends)
     np.maximum.at(boxes[:, 3], strokes, rows + 1)
-    return boxes
+    numbers = np.full(ink.shape, -1, dtype=np.int64)
+    numbers[ink] = np.repeat(strokes, ends - starts)
+    return boxes, numbers
 
 
 def _join_runs(rows: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64], parent: list[int]) -> None:

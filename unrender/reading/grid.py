@@ -37,9 +37,14 @@ class Grid:
         rows, columns = np.nonzero(near >= _PRESENT * cells[row, column])
         x0, y0 = (left + columns.min()) * self.cell_width, (top + rows.min()) * self.cell_height
         x1, y1 = (left + columns.max() + 1) * self.cell_width, (top + rows.max() + 1) * self.cell_height
-        ends = [placement.to_image(float(x0), float(y0)), placement.to_image(float(x1), float(y1))]
-        across, down = sorted(x for x, _ in ends), sorted(y for _, y in ends)
-        return Box(across[0], down[0], across[1], down[1])
+        return box_of(placement, float(x0), float(y0), float(x1), float(y1))
+
+
+def box_of(placement: Placement, x0: float, y0: float, x1: float, y1: float) -> Box:
+    """Return the box on the page of a box in the prepared pixels."""
+    ends = [placement.to_image(x0, y0), placement.to_image(x1, y1)]
+    across, down = sorted(x for x, _ in ends), sorted(y for _, y in ends)
+    return Box(across[0], down[0], across[1], down[1])
 
 
 def grid_of(encoder: EncoderConfig, height: int, width: int) -> Grid:

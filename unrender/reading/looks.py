@@ -22,6 +22,7 @@ class Look:
     decoded: Decoded
     grid: Grid
     placement: Placement
+    pixels: Pixels  # (C, H, W)
 
 
 @dataclass(frozen=True)
@@ -83,15 +84,15 @@ class Looking:
         self._joinable = sight.engine.begin() if isinstance(sight.engine, JoinableEngine) else None
         self._started: DecoderRun | None = None
         self._asked: list[_View] = []  # not in the run yet
-        self._entered: dict[Text, tuple[_View, Placement, Grid]] = {}
+        self._entered: dict[Text, tuple[_View, Placement, Grid, Pixels]] = {}
         self._pages = 0  # being looked at
 
     def looks(self) -> Iterator[tuple[Sheet, Look | None]]:
         """Yield each sheet with the look to believe, as soon as that is known; None if nobody wants it any more."""
         for text in search(self):
-            view, placement, grid = self._entered.pop(text)
+            view, placement, grid, pixels = self._entered.pop(text)
             page = view.page
-            page.looks[view.index] = None if text.stopped else Look(text.path.result(), grid, placement)
+            page.looks[view.index] = None if text.stopped else Look(text.path.result(), grid, placement, pixels)
             page.awaited -= 1
             if page.awaited:
                 continue
@@ -137,21 +138,24 @@ class Looking:
 
     def _join(self, run: JoinableRun, view: _View) -> Text:
         pixels, placement = self._prepare(view)
-        return self._enter(view, placement, pixels, run.join(pixels))
+        return self._enter(view, placement, pixels, pixels.shape, run.join(pixels))
 
     def _start(self, views: Sequence[_View]) -> list[Text]:
         prepared = [self._prepare(view) for view in views]
         pixels, sizes = stack([values for values, _ in prepared], self._sight.config.image)
         self._started = self._sight.engine.start(pixels, sizes)
         return [
-            self._enter(view, placement, pixels, None) for view, (_, placement) in zip(views, prepared, strict=True)
+            self._enter(view, placement, own, pixels.shape, None)
+            for view, (own, placement) in zip(views, prepared, strict=True)
         ]
 
     def _prepare(self, view: _View) -> tuple[Pixels, Placement]:
         prep = self._sight.config.image
         return place(view.page.sheet.image, replace(prep, zoom=view.zoom * prep.zoom))
 
-    def _enter(self, view: _View, placement: Placement, pixels: Pixels, memory: int | None) -> Text:
+    def _enter(
+        self, view: _View, placement: Placement, pixels: Pixels, padded: tuple[int, ...], memory: int | None
+    ) -> Text:
         sheet, listener, decode = view.page.sheet, view.listener, self._sight.decode
         text = Text(
             path=self._sight.new_path(),
@@ -160,5 +164,5 @@ class Looking:
             wanted=lambda: self._watch.wants(sheet),
             hear=None if listener is None else lambda tokens: listener(decode(tokens)),
         )
-        self._entered[text] = view, placement, grid_of(self._sight.config.encoder, *pixels.shape[-2:])
+        self._entered[text] = view, placement, grid_of(self._sight.config.encoder, *padded[-2:]), pixels
         return text

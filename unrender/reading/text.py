@@ -13,12 +13,14 @@ from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath, Path
 from unrender.decoding.repetition import Guard
 from unrender.decoding.rules import ALTERNATIVES, Constraint, Ids, Rules
 from unrender.decoding.search import Engine
-from unrender.documents import Alternative, Block, Page, Reading, Status, Token
+from unrender.documents import Alternative, Block, Box, Page, Reading, Status, Token
 from unrender.engines.opening import open_engine
 from unrender.errors import ConfigError, ModelError
 from unrender.latex.arrays import fit_columns
 from unrender.latex.grammar import Grammar
 from unrender.models.config import ModelConfig
+from unrender.reading.grid import box_of
+from unrender.reading.ink import Ink
 from unrender.reading.looks import Look, Looking, Sight
 from unrender.reading.options import DEFAULTS, Options
 from unrender.reading.systems import BATCH, UNWATCHED, Sheet, StoppedError, Watch, failed_page
@@ -143,14 +145,25 @@ class TextSystem:
 
     def _tokens(self, look: Look) -> Iterator[Token]:
         decoded = look.decoded
+        boxes = self._boxes(look)
         for index, (token, log) in enumerate(zip(decoded.tokens, decoded.log_probabilities, strict=True)):
             others = decoded.alternatives[index] if decoded.alternatives else ()
             yield Token(
                 self.tokenizer.piece(token),
                 math.exp(log),
                 tuple(Alternative(self.tokenizer.piece(other.token), other.probability) for other in others),
-                look.grid.locate(decoded.attention[index], look.placement) if decoded.attention else None,
+                boxes[index] if boxes else None,
             )
+
+    def _boxes(self, look: Look) -> list[Box | None]:
+        """Say where each token stands: where its strokes are or, on a page too coarse for that, the cells looked at."""
+        attention, placement = look.decoded.attention, look.placement
+        if not attention:
+            return []
+        if self.config.image.fit != "free":
+            return [look.grid.locate(one, placement) for one in attention]
+        traced = Ink.of(look.pixels, look.grid).trace(attention)
+        return [None if box is None else box_of(placement, *box) for box in traced]
 
 
 def _confidence(decoded: Decoded, line: Line) -> float:
