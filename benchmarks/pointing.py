@@ -22,6 +22,7 @@ from unrender.training.validation import draw_subset
 
 _ENLARGED = 1 / 3
 _HALF, _INK = 0.5, 204
+_EDGE = 0.5  # pixels: where ink ends is known no better
 _MARGIN = 10  # pixels of paper around a prepared picture, as on a page
 
 
@@ -65,7 +66,8 @@ def _tight(picture: Image.Image, box: list[float]) -> list[float]:
 
 def _overlap(place: Box, true: list[float]) -> float:
     """Return the area that two boxes share over the area that they cover together."""
-    left, top, right, bottom = true
+    left, top, right, bottom = true[0] - _EDGE, true[1] - _EDGE, true[2] + _EDGE, true[3] + _EDGE
+    place = Box(place.x0 - _EDGE, place.y0 - _EDGE, place.x1 + _EDGE, place.y1 + _EDGE)
     across = max(0.0, min(place.x1, right) - max(place.x0, left))
     down = max(0.0, min(place.y1, bottom) - max(place.y0, top))
     both = place.width * place.height + (right - left) * (bottom - top)

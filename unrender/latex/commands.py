@@ -149,3 +149,15 @@ ALIASES = {
 SWITCH_OF = {"\\mathcal": "\\cal", "\\mathbf": "\\bf"}
 WRAPPERS = frozenset({"\\mathop", "\\mathbin", "\\mathrel", "\\mathord", "\\mathopen", "\\mathclose", "\\mathpunct",
                       "\\mathinner"})  # fmt: skip
+# What leaves no ink of its own.
+SILENT = frozenset(
+    r"""
+    { } ^ _ & ~ \\ \! \, \: \; \ \quad \qquad \enspace \begin{array} \end{array} \displaystyle \textstyle
+    \scriptstyle \scriptscriptstyle \hline \vline \nonumber \limits \nolimits \hspace \vspace \kern \raise
+    \raisebox \hfill \phantom \hphantom \vphantom \smash \llap \fbox \left. \right. \mathbb \mathbf \mathcal
+    \mathfrak \mathit \mathord \mathrel \mathrm \mathscr \mathsf \mathtt \bf \it \rm \cal \mit \sf \sl \tt \tiny
+    \small \large \Large \LARGE \scriptsize \footnotesize \boldmath \boldsymbol \operatorname \operatorname*
+    \textit \textnormal \textrm \textsc \textup \emph \stackrel \overset \underset \binom \atop \buildrel \sb
+    \sp \d
+    """.split()
+)

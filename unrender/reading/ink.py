@@ -17,11 +17,9 @@ Attention = NDArray[np.float32]
 Boxes = NDArray[np.int64]
 
 _DARK = 0.8  # of the way from the darkest to the paper
-_MEMBER = 0.4  # of the best stroke's attention: such a stroke may belong to the same symbol
-_ABOVE = 0.5  # of the narrower one's width: strokes that overlap so far stand above one another
 _LOOKED = 0.3  # of the strongest cell: a weaker cell was not looked at
 _SPECK = 0.3  # of a symbol's height: smaller strokes are dots, and may be dirt
-_WIDE_LOOK = 1  # cells around those looked at
+_LEAST = 0.1  # affinity: a token and a stroke below have nothing to do with each other
 
 
 @dataclass(frozen=True)
@@ -43,21 +41,26 @@ class Ink:
         np.add.at(amounts, (numbers[rows, columns], cells), 1.0)
         return cls(boxes, amounts, grid)
 
-    def shares(self, attention: Attention) -> NDArray[np.float32]:
-        """Return how much of a token's attention rests on each stroke (S,); a cell's goes by the ink in it."""
-        cells = attention[self.grid.special :]
-        ink = self.amounts.sum(axis=0)
-        seen = np.where(ink > 0, cells / np.maximum(ink, 1), 0)
-        return np.asarray(self.amounts @ seen, dtype=np.float32)
+    def trace(self, attentions: Sequence[Attention | None]) -> list[tuple[int, int, int, int] | None]:
+        """Return the box of the symbol that each token rests on; None for a token that has no attention.
 
-    def trace(self, attentions: Sequence[Attention]) -> list[tuple[int, int, int, int] | None]:
-        """Return the box of the symbol that each token rests on; of a stroke that several share, the part looked at."""
-        members = [self._members(attention) for attention in attentions]
-        owners = np.bincount([best for best, *_ in filter(None, members)], minlength=len(self.boxes))
-        return [
-            None if not strokes else self._bounds(strokes, attention, shared=bool(owners[strokes[0]] > 1))
-            for strokes, attention in zip(members, attentions, strict=True)
-        ]
+        Each stroke goes to the token that rests on it most; a token that gets none shares its best one, and its box is
+        the part of it that was looked at.
+        """
+        affinities = np.array([self._affinities(attention) for attention in attentions])
+        owned = _pair(affinities)
+        members = [[] if stroke is None else [stroke] for stroke in owned]
+        for stroke in set(range(len(self.boxes))).difference(*members):  # the dot of an i, the other bar of an =
+            token = int(affinities[:, stroke].argmax()) if len(affinities) else 0
+            if members and members[token] and affinities[token, stroke] > 0 and self._near(members[token][0], stroke):
+                members[token].append(stroke)
+        boxes: list[tuple[int, int, int, int] | None] = []
+        for attention, row, strokes in zip(attentions, affinities, members, strict=True):
+            if attention is None or not row.size or row.max() <= 0:
+                boxes.append(None)
+            else:
+                boxes.append(self._bounds(strokes) if strokes else self._part(int(row.argmax()), attention))
+        return boxes
 
     def unread(self, attentions: Sequence[Attention], symbol: float) -> Boxes:
         """Return the boxes (U, 4) of the strokes that no token looked at, specks left out."""
@@ -70,30 +73,50 @@ class Ink:
         sides = np.maximum(self.boxes[:, 2] - self.boxes[:, 0], self.boxes[:, 3] - self.boxes[:, 1])
         return self.boxes[~read & (sides > _SPECK * symbol) & (total > 0)]
 
-    def _members(self, attention: Attention) -> list[int]:
-        """Return the strokes of one token's symbol, the one it rests on most first."""
-        shares = self.shares(attention)
-        if not shares.size or shares.max() <= 0:
-            return []
-        best = int(shares.argmax())
-        others = np.flatnonzero(shares >= _MEMBER * shares[best])
-        return [best, *(int(one) for one in others if one != best and self._stacked(best, int(one)))]
+    def _affinities(self, attention: Attention | None) -> NDArray[np.float32]:
+        """Return how well a token and each stroke (S,) go together: how much of either falls on the other."""
+        if attention is None or not len(self.boxes):
+            return np.zeros(len(self.boxes), dtype=np.float32)
+        cells = attention[self.grid.special :]
+        ink = np.maximum(self.amounts.sum(axis=0), 1)
+        looked = self.amounts @ (cells / ink) / max(1e-9, float(cells.sum()))
+        covered = self.amounts @ (cells / max(1e-9, float(cells.max()))) / self.amounts.sum(axis=1)
+        return np.asarray(np.sqrt(looked * covered), dtype=np.float32)
 
-    def _stacked(self, one: int, other: int) -> bool:
-        left = max(self.boxes[one, 0], self.boxes[other, 0])
-        right = min(self.boxes[one, 2], self.boxes[other, 2])
-        narrow = min(self.boxes[index, 2] - self.boxes[index, 0] for index in (one, other))
-        return bool(right - left >= _ABOVE * narrow)
+    def _near(self, one: int, other: int) -> bool:
+        """Whether the gap between two strokes is smaller than the larger of them."""
+        first, second = self.boxes[one], self.boxes[other]
+        gap = max(0, int((np.maximum(first[:2], second[:2]) - np.minimum(first[2:], second[2:])).max()))
+        return gap <= max(int((box[2:] - box[:2]).max()) for box in (first, second))
 
-    def _bounds(self, strokes: Sequence[int], attention: Attention, *, shared: bool) -> tuple[int, int, int, int]:
+    def _bounds(self, strokes: Sequence[int]) -> tuple[int, int, int, int]:
         boxes = self.boxes[list(strokes)]
         left, top = boxes[:, :2].min(axis=0)
         right, bottom = boxes[:, 2:].max(axis=0)
-        if shared:
-            cells = attention[self.grid.special :].reshape(self.grid.rows, self.grid.columns)
-            rows, columns = np.nonzero(cells >= _LOOKED * cells.max())
-            left = max(left, (columns.min() - _WIDE_LOOK) * self.grid.cell_width)
-            top = max(top, (rows.min() - _WIDE_LOOK) * self.grid.cell_height)
-            right = min(right, (columns.max() + 1 + _WIDE_LOOK) * self.grid.cell_width)
-            bottom = min(bottom, (rows.max() + 1 + _WIDE_LOOK) * self.grid.cell_height)
         return int(left), int(top), int(right), int(bottom)
+
+    def _part(self, stroke: int, attention: Attention) -> tuple[int, int, int, int]:
+        """Return the part of a stroke that a token looked at."""
+        cells = attention[self.grid.special :].reshape(self.grid.rows, self.grid.columns)
+        rows, columns = np.nonzero(cells >= _LOOKED * cells.max())
+        left, top, right, bottom = self._bounds([stroke])
+        return (
+            max(left, int(columns.min()) * self.grid.cell_width),
+            max(top, int(rows.min()) * self.grid.cell_height),
+            min(right, int(columns.max() + 1) * self.grid.cell_width),
+            min(bottom, int(rows.max() + 1) * self.grid.cell_height),
+        )
+
+
+def _pair(affinities: NDArray[np.float32]) -> list[int | None]:
+    """Give tokens (T, S) one stroke each, the pairs that go together best first; None where none is left."""
+    owned: list[int | None] = [None] * len(affinities)
+    taken: set[int] = set()
+    for flat in np.argsort(-affinities, axis=None):
+        token, stroke = divmod(int(flat), affinities.shape[1])
+        if affinities[token, stroke] < _LEAST:
+            break
+        if owned[token] is None and stroke not in taken:
+            owned[token] = stroke
+            taken.add(stroke)
+    return owned

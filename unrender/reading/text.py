@@ -17,6 +17,7 @@ from unrender.documents import Alternative, Block, Box, Page, Reading, Status, T
 from unrender.engines.opening import open_engine
 from unrender.errors import ConfigError, ModelError
 from unrender.latex.arrays import fit_columns
+from unrender.latex.commands import SILENT
 from unrender.latex.grammar import Grammar
 from unrender.models.config import ModelConfig
 from unrender.reading.grid import box_of
@@ -162,7 +163,10 @@ class TextSystem:
             return []
         if self.config.image.fit != "free":
             return [look.grid.locate(one, placement) for one in attention]
-        traced = Ink.of(look.pixels, look.grid).trace(attention)
+        silent = SILENT if isinstance(self.tokenizer, LatexTokenizer) else frozenset[str]()
+        pieces = (self.tokenizer.piece(token).strip() for token in look.decoded.tokens)
+        shown = [None if piece in silent else one for piece, one in zip(pieces, attention, strict=True)]
+        traced = Ink.of(look.pixels, look.grid).trace(shown)
         return [None if box is None else box_of(placement, *box) for box in traced]
 
 

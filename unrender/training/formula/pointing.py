@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.dviread import Dvi, Page
 from numpy.typing import NDArray
 
+from unrender.latex.commands import SILENT
 from unrender.training.data import BOXES, Cache
 from unrender.typesetting import DVI, Layout, PlacedGlyph, Style, compile_formulas, fast_folder, layout_of
 
@@ -26,17 +27,6 @@ _CHUNK = 400  # formulas to one run of TeX
 _SPECIALS = range(239, 243)  # DVI commands that carry a mark
 _MARK = b"unrender "
 _MISFIT, _MISFIT_SHARE = 4.0, 0.06  # by how much a picture's height may differ from the layout's
-_SILENT = frozenset(  # what leaves no ink of its own
-    r"""
-    { } ^ _ & ~ \\ \! \, \: \; \ \quad \qquad \enspace \begin{array} \end{array} \displaystyle \textstyle
-    \scriptstyle \scriptscriptstyle \hline \vline \nonumber \limits \nolimits \hspace \vspace \kern \raise
-    \raisebox \hfill \phantom \hphantom \vphantom \smash \llap \fbox \left. \right. \mathbb \mathbf \mathcal
-    \mathfrak \mathit \mathord \mathrel \mathrm \mathscr \mathsf \mathtt \bf \it \rm \cal \mit \sf \sl \tt \tiny
-    \small \large \Large \LARGE \scriptsize \footnotesize \boldmath \boldsymbol \operatorname \operatorname*
-    \textit \textnormal \textrm \textsc \textup \emph \stackrel \overset \underset \binom \atop \buildrel \sb
-    \sp \d
-    """.split()
-)
 _LENGTHS = frozenset(r"\hspace \vspace \kern \raise \raisebox".split())  # their argument is no formula
 _SIZES = frozenset(
     r"\big \Big \bigg \Bigg \bigl \Bigl \biggl \Biggl \bigr \Bigr \biggr \Biggr \not".split()
@@ -59,7 +49,7 @@ def mark(tokens: Sequence[str], first: int = 0) -> str:
                 pieces.append(_mark(first + numerators.pop()[1]))
             depth -= 1
             skipping = 0 if depth < skipping else skipping
-        if token not in _SILENT and not skipping and not attached:
+        if token not in SILENT and not skipping and not attached:
             pieces.append(_mark(first + place))
         pieces.append(token)
         attached = token in _SIZES
