@@ -110,7 +110,7 @@ def test_every_token_carries_probability_alternatives_and_place(reader):
     assert 0.99 < token.probability <= 1
     assert len(token.alternatives) == 3
     assert token.alternatives[0].probability < 0.01
-    assert token.box == Box(12, 26, 16, 34)  # row 1, column 1, from the crop at (8, 18)
+    assert token.box == Box(10, 20, 23, 40)  # the whole bar, though only one cell of it was looked at
 
 
 def test_pictures_of_different_size_share_a_batch_and_keep_their_true_sizes(reader, engine):

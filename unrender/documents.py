@@ -11,30 +11,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-StatusKind = Literal["complete", "limit", "repetition", "empty", "failed"]
+StatusKind = Literal["complete", "partial", "limit", "repetition", "empty", "failed"]
 
-_WORST_FIRST: tuple[StatusKind, ...] = ("failed", "repetition", "limit", "empty", "complete")
-
-
-@dataclass(frozen=True)
-class Status:
-    """How a reading ended.
-
-    `complete`: the model said it was done. `limit`: max_tokens came first. `repetition`: the model began to
-    loop and the text was cut at token `position`. `empty`: there was nothing to read. `failed`: the page
-    could not be read; `reason` says why.
-    """
-
-    kind: StatusKind = "complete"
-    position: int | None = None
-    reason: str = ""
-
-    def __str__(self) -> str:
-        place = "" if self.position is None else f" at token {self.position}"
-        return f"{self.kind}{place}" + (f": {self.reason}" if self.reason else "")
-
-
-COMPLETE = Status()
+_WORST_FIRST: tuple[StatusKind, ...] = ("failed", "repetition", "limit", "partial", "empty", "complete")
 
 
 @dataclass(frozen=True)
@@ -53,6 +32,28 @@ class Box:
     @property
     def height(self) -> float:
         return self.y1 - self.y0
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a reading ended.
+
+    `complete`: the model said it was done. `partial`: there is more in the picture, in `box`. `limit`: max_tokens
+    came first. `repetition`: the model began to loop and the text was cut at token `position`. `empty`: there was
+    nothing to read. `failed`: the page could not be read; `reason` says why.
+    """
+
+    kind: StatusKind = "complete"
+    position: int | None = None
+    reason: str = ""
+    box: Box | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.position is None else f" at token {self.position}"
+        return f"{self.kind}{place}" + (f": {self.reason}" if self.reason else "")
+
+
+COMPLETE = Status()
 
 
 @dataclass(frozen=True)

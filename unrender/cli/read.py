@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 1.0
 _NOTES = {
+    "partial": "a part of the picture was not read.",
     "limit": "the text was cut when it reached the limit of tokens.",
     "repetition": "the model began to repeat itself and the text was cut there.",
     "empty": "there is nothing to read on it.",

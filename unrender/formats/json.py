@@ -24,6 +24,7 @@ from unrender.formats.donut import parse_tags, write_tags
 T = TypeVar("T")
 _KINDS: dict[str, StatusKind] = {
     "complete": "complete",
+    "partial": "partial",
     "limit": "limit",
     "repetition": "repetition",
     "empty": "empty",

@@ -35,7 +35,7 @@ def stroke_boxes(ink: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def find_strokes(ink: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the boxes of the strokes, and for every pixel (H, W) the number of its stroke, -1 where there is no ink."""
+    """Return the boxes of the strokes, and for every pixel (H, W) the number of its stroke; -1: no ink."""
     edges = np.diff(np.pad(ink, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     ends = np.nonzero(edges == -1)[1]

@@ -187,6 +187,7 @@ class Generation:
     lost: float = 0.0  # mean probability of a token (geometric) below which the size may be wrong
     second_looks: tuple[float, ...] = ()  # zooms at which an unsure reading is done again
     sure: float = 1.0  # mean probability of a token (geometric) that makes a second look needless
+    rows: bool = False  # pictures may hold several lines: ink left unread below is looked at by itself
 
 
 @dataclass(frozen=True, kw_only=True)

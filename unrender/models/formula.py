@@ -70,6 +70,7 @@ def formula(vocabulary: int) -> ModelConfig:
             lost=0.75,
             second_looks=(0.9, 1.07, 1.15, 1.3),
             sure=0.95,
+            rows=True,
         ),
         vocabulary="latex",
     )

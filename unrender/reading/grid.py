@@ -26,9 +26,13 @@ class Grid:
     cell_width: int
     special: int = 0  # leading positions that are no place
 
+    @property
+    def positions(self) -> int:
+        return self.special + self.rows * self.columns
+
     def locate(self, attention: NDArray[np.float32], placement: Placement) -> Box | None:
         """Return the box of the cells that (N,) attention rests on; None when it rests nowhere."""
-        if attention.shape != (self.special + self.rows * self.columns,) or not attention.any():
+        if attention.shape != (self.positions,) or not attention.any():
             return None
         cells = attention[self.special :].reshape(self.rows, self.columns)
         row, column = divmod(int(cells.argmax()), self.columns)

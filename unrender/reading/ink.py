@@ -18,6 +18,8 @@ Boxes = NDArray[np.int64]
 
 _DARK = 0.8  # of the way from the darkest to the paper
 _LOOKED = 0.3  # of the strongest cell: a weaker cell was not looked at
+LEFT_BEHIND = 3  # strokes: fewer may be the marks of a symbol that was read
+_TALL = 75  # percentile: the height of a symbol
 _SPECK = 0.3  # of a symbol's height: smaller strokes are dots, and may be dirt
 _LEAST = 0.1  # affinity: a token and a stroke below have nothing to do with each other
 
@@ -62,16 +64,18 @@ class Ink:
                 boxes.append(self._bounds(strokes) if strokes else self._part(int(row.argmax()), attention))
         return boxes
 
-    def unread(self, attentions: Sequence[Attention], symbol: float) -> Boxes:
+    def unread(self, attentions: Sequence[Attention]) -> Boxes:
         """Return the boxes (U, 4) of the strokes that no token looked at, specks left out."""
+        if not len(self.boxes):
+            return self.boxes
         looked = np.zeros(self.amounts.shape[1], dtype=bool)
         for attention in attentions:
             cells = attention[self.grid.special :]
             looked |= cells >= _LOOKED * cells.max()
-        total = self.amounts.sum(axis=1)
         read = (self.amounts * looked).sum(axis=1) > 0
-        sides = np.maximum(self.boxes[:, 2] - self.boxes[:, 0], self.boxes[:, 3] - self.boxes[:, 1])
-        return self.boxes[~read & (sides > _SPECK * symbol) & (total > 0)]
+        sides = (self.boxes[:, 2:] - self.boxes[:, :2]).max(axis=1)
+        symbol = np.percentile(self.boxes[:, 3] - self.boxes[:, 1], _TALL)
+        return self.boxes[~read & (sides > _SPECK * symbol)]
 
     def _affinities(self, attention: Attention | None) -> NDArray[np.float32]:
         """Return how well a token and each stroke (S,) go together: how much of either falls on the other."""

@@ -1,5 +1,6 @@
-"""Looks at pictures: each page is looked at once, and again at other sizes where that left doubts; all in one batch."""
+"""Looks at pictures: once, again at other sizes where that left doubts, again where ink was left; all in one batch."""
 
+import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,9 +11,21 @@ from unrender.images.opening import Placement, place, stack
 from unrender.models.config import Generation, ModelConfig
 from unrender.reading.consensus import rank_readings
 from unrender.reading.grid import Grid, grid_of
+from unrender.reading.ink import LEFT_BEHIND, Ink
 from unrender.reading.systems import Sheet, Watch
 
-Considering = Generator[tuple[float, ...], "list[Look]", "Look"]
+Region = tuple[int, int, int, int]  # left, top, right, bottom in the picture
+Considering = Generator[tuple["Aim", ...], "list[Look]", tuple["Look", ...]]
+_MOST_ROWS = 12  # of a picture that are looked at one by one
+_MARGIN = 0.25  # of a row's height, around it
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What to look at: how much enlarged, and which part of the picture; None: all of it."""
+
+    zoom: float = 1.0
+    region: Region | None = None
 
 
 @dataclass(frozen=True)
@@ -23,6 +36,16 @@ class Look:
     grid: Grid
     placement: Placement
     pixels: Pixels  # (C, H, W)
+    region: Region | None = None
+
+    @property
+    def unread(self) -> tuple[Region, ...]:
+        """The strokes of the view that no token looked at, as parts of the picture."""
+        if not self.decoded.attention:
+            return ()
+        boxes = Ink.of(self.pixels, self.grid).unread(self.decoded.attention)
+        ends = [(self.placement.to_image(x0, y0), self.placement.to_image(x1, y1)) for x0, y0, x1, y1 in boxes.tolist()]
+        return tuple((int(x0), int(y0), math.ceil(x1), math.ceil(y1)) for (x0, y0), (x1, y1) in ends)
 
 
 @dataclass(frozen=True)
@@ -37,23 +60,48 @@ class Sight:
 
 
 def consider(settings: Generation) -> Considering:
-    """Ask for looks at one or more sizes, be sent them, and so on; return the look to believe.
+    """Ask for looks, be sent them, and so on; return the looks to believe, from top to bottom.
 
-    That is the first one or, if it left doubts, what it and looks at other sizes together make likeliest.
+    Where much ink was left unread above or below what was read, that part is looked at by itself.
     """
-    [first] = yield (1.0,)
+    found = [(yield from _look_at(settings, None))]
+    while settings.rows and len(found) < _MOST_ROWS:
+        region = _row_left(found)
+        if region is None:
+            break
+        found.append((yield from _look_at(settings, region)))
+    return tuple(sorted(found, key=lambda look: look.region[1] if look.region else -1))
+
+
+def _look_at(settings: Generation, region: Region | None) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:
+    """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
+    [first] = yield (Aim(region=region),)
     if not settings.second_looks or first.decoded.sureness >= settings.sure:
         return first
     looks, zoom = [first], 1.0
     if settings.far_looks and first.decoded.sureness < settings.lost:
-        looks += yield settings.far_looks
+        looks += yield tuple(Aim(far, region) for far in settings.far_looks)
         surest = max(range(len(looks)), key=lambda number: looks[number].decoded.sureness)
         zoom = (1.0, *settings.far_looks)[surest]
-    looks += yield tuple(zoom * near for near in settings.second_looks)
+    looks += yield tuple(Aim(zoom * near, region) for near in settings.second_looks)
     found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
     best, *rest = rank_readings([look.decoded for look in found])
     others = tuple(found[index].decoded for index in rest)
     return replace(found[best], decoded=replace(found[best].decoded, runners_up=others))
+
+
+def _row_left(looks: Sequence[Look]) -> Region | None:
+    """Return the part below everything read that was left unread by the last look, if it is worth one of its own."""
+    last = looks[-1]
+    unread = last.unread
+    if len(unread) < LEFT_BEHIND:
+        return None
+    left, top = min(box[0] for box in unread), min(box[1] for box in unread)
+    right, bottom = max(box[2] for box in unread), max(box[3] for box in unread)
+    margin = round(_MARGIN * (bottom - top))
+    region = (left - margin, top - 2, right + margin, bottom + margin)
+    before = last.region
+    return None if before is not None and region[1] <= before[1] + 2 else region
 
 
 @dataclass(eq=False)
@@ -72,7 +120,7 @@ class _View:
 
     page: _Page
     index: int  # among those it asks for together
-    zoom: float
+    aim: Aim
     listener: Callable[[str], None] | None
 
 
@@ -87,12 +135,14 @@ class Looking:
         self._entered: dict[Text, tuple[_View, Placement, Grid, Pixels]] = {}
         self._pages = 0  # being looked at
 
-    def looks(self) -> Iterator[tuple[Sheet, Look | None]]:
-        """Yield each sheet with the look to believe, as soon as that is known; None if nobody wants it any more."""
+    def looks(self) -> Iterator[tuple[Sheet, tuple[Look, ...]]]:
+        """Yield each sheet with the looks to believe, as soon as they are known; none if nobody wants it any more."""
         for text in search(self):
             view, placement, grid, pixels = self._entered.pop(text)
             page = view.page
-            page.looks[view.index] = None if text.stopped else Look(text.path.result(), grid, placement, pixels)
+            page.looks[view.index] = (
+                None if text.stopped else Look(text.path.result(), grid, placement, pixels, view.aim.region)
+            )
             page.awaited -= 1
             if page.awaited:
                 continue
@@ -120,21 +170,21 @@ class Looking:
             return [self._join(self._joinable, view) for view in views]
         return self._start(views) if views else []
 
-    def _consider(self, page: _Page) -> Look | None:
-        """Let a page think about the looks it has: it asks for more or knows which one to believe."""
+    def _consider(self, page: _Page) -> tuple[Look, ...]:
+        """Let a page think about the looks it has: it asks for more or knows which to believe."""
         looks = [look for look in page.looks if look is not None]
         if len(looks) < len(page.looks):
-            return None
+            return ()
         try:
             self._ask(page, page.considering.send(looks))
         except StopIteration as known:
-            found: Look = known.value
+            found: tuple[Look, ...] = known.value
             return found
-        return None
+        return ()
 
-    def _ask(self, page: _Page, zooms: tuple[float, ...], listener: Callable[[str], None] | None = None) -> None:
-        page.looks, page.awaited = [None] * len(zooms), len(zooms)
-        self._asked += [_View(page, index, zoom, listener) for index, zoom in enumerate(zooms)]
+    def _ask(self, page: _Page, aims: tuple[Aim, ...], listener: Callable[[str], None] | None = None) -> None:
+        page.looks, page.awaited = [None] * len(aims), len(aims)
+        self._asked += [_View(page, index, aim, listener) for index, aim in enumerate(aims)]
 
     def _join(self, run: JoinableRun, view: _View) -> Text:
         pixels, placement = self._prepare(view)
@@ -150,8 +200,13 @@ class Looking:
         ]
 
     def _prepare(self, view: _View) -> tuple[Pixels, Placement]:
-        prep = self._sight.config.image
-        return place(view.page.sheet.image, replace(prep, zoom=view.zoom * prep.zoom))
+        prep, aim = self._sight.config.image, view.aim
+        prep = replace(prep, zoom=aim.zoom * prep.zoom)
+        if aim.region is None:
+            return place(view.page.sheet.image, prep)
+        left, top = max(0, aim.region[0]), max(0, aim.region[1])
+        pixels, placement = place(view.page.sheet.image.crop((left, top, *aim.region[2:])), prep)
+        return pixels, replace(placement, left=placement.left + left, top=placement.top + top)
 
     def _enter(
         self, view: _View, placement: Placement, pixels: Pixels, padded: tuple[int, ...], memory: int | None

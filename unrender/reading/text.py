@@ -1,7 +1,7 @@
 """Reading by writing text: pictures go through an encoder, a decoder writes what stands in them."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,9 +21,10 @@ from unrender.latex.commands import SILENT
 from unrender.latex.grammar import Grammar
 from unrender.models.config import ModelConfig
 from unrender.reading.grid import box_of
-from unrender.reading.ink import Ink
+from unrender.reading.ink import LEFT_BEHIND, Ink
 from unrender.reading.looks import Look, Looking, Sight
 from unrender.reading.options import DEFAULTS, Options
+from unrender.reading.rows import join_rows
 from unrender.reading.systems import BATCH, UNWATCHED, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import Task
 from unrender.tokens import LatexTokenizer, Tokenizer, open_tokenizer
@@ -65,11 +66,12 @@ class TextSystem:
     ) -> Iterator[tuple[Sheet, Page]]:
         prompt = self._prompt(options)
         sight = Sight(self.config, self.engine, prompt, self._new_path(options, len(prompt)), self.tokenizer.decode)
-        for sheet, look in Looking(sight, sheets, watch, batch).looks():
-            if look is None:
+        for sheet, looks in Looking(sight, sheets, watch, batch).looks():
+            if not looks:
                 yield sheet, failed_page(sheet.number, StoppedError())
             else:
-                yield sheet, sheet.page(_status(look.decoded), self._blocks(look, options))
+                rows = [self._blocks(look, options) for look in looks]
+                yield sheet, sheet.page(_status(looks, self.config.generation.rows), join_rows(rows))
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
@@ -165,7 +167,8 @@ class TextSystem:
             return [look.grid.locate(one, placement) for one in attention]
         silent = SILENT if isinstance(self.tokenizer, LatexTokenizer) else frozenset[str]()
         pieces = (self.tokenizer.piece(token).strip() for token in look.decoded.tokens)
-        shown = [None if piece in silent else one for piece, one in zip(pieces, attention, strict=True)]
+        known = [one if one.shape == (look.grid.positions,) else None for one in attention]
+        shown = [None if piece in silent else one for piece, one in zip(pieces, known, strict=True)]
         traced = Ink.of(look.pixels, look.grid).trace(shown)
         return [None if box is None else box_of(placement, *box) for box in traced]
 
@@ -175,7 +178,13 @@ def _confidence(decoded: Decoded, line: Line) -> float:
     return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, line)
 
 
-def _status(decoded: Decoded) -> Status:
-    if decoded.complete and not decoded.tokens:
+def _status(looks: Sequence[Look], by_rows: bool) -> Status:
+    worst = min((look.decoded for look in looks), key=lambda decoded: (decoded.complete, decoded.cut is None))
+    if worst.complete and not any(look.decoded.tokens for look in looks):
         return Status("empty")
-    return Status(decoded.status, decoded.cut)
+    left = looks[-1].unread if by_rows and worst.complete else ()
+    if len(left) < LEFT_BEHIND:
+        return Status(worst.status, worst.cut)
+    corners = np.array(left, dtype=np.float64)
+    box = Box(*(float(side) for side in (*corners[:, :2].min(axis=0), *corners[:, 2:].max(axis=0))))
+    return Status("partial", reason=f"{len(left)} strokes of the picture were not read", box=box)
