@@ -57,7 +57,9 @@ def check_notation(notation: str) -> str:
 def write(document: Document, notation: str) -> str:
     """Write a document in a notation; a NotationError says what the notation cannot express."""
     if check_notation(notation) not in _WRITERS:
-        raise NotationError(f"{notation} is no text; write it to a file, as with -o NAME.{notation}.")
+        raise NotationError(
+            f"{notation} is no text; write each document to a file: -o NAME.{notation}, or -f {notation} -o FOLDER."
+        )
     return _WRITERS[notation](document)
 
 
