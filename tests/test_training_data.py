@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from unrender.checkpoints.places import resolve
 from unrender.errors import DataError
 from unrender.images.pixels import prepare, stack
 from unrender.models.config import ImagePrep
+from unrender.tokens import read_list
 from unrender.training.augment import Augmentation, augment, perturb_tokens, replace_share
 from unrender.training.batches import BatchStream, Framing, Stage
 from unrender.training.data import Cache, CacheWriter, Sample, write_cache
 from unrender.training.formula.labels import (
     Formula,
-    build_vocabulary,
     is_held_out,
     is_validation_paper,
     load_corpus,
@@ -23,6 +24,7 @@ from unrender.training.formula.labels import (
     read_labels,
     save_corpus,
     visible,
+    vocabulary,
 )
 
 VOCABULARY = ["<pad>", "<s>", "</s>", "<unk>", *"abcdefgh"]
@@ -272,16 +274,12 @@ def test_one_paper_in_fifty_is_for_measuring():
     assert sum(papers) == pytest.approx(100, abs=35)
 
 
-def test_the_vocabulary_is_that_of_the_labels_and_the_frequent_rest():
-    official = ["x \\alpha", "x \\alpha \\rare"]
-    arxiv = ["\\often"] * 60 + ["\\seldom"] * 59 + ["\\ket"] * 99
-    tokenizer = build_vocabulary(official, arxiv)
-    assert {token for token in ("x", "\\alpha", "\\often") if tokenizer.find(token) is not None} == {
-        "x",
-        "\\alpha",
-        "\\often",
-    }
-    assert [tokenizer.find(token) for token in ("\\rare", "\\seldom", "\\ket")] == [None] * 3
+def test_the_vocabulary_begins_with_that_of_the_embedded_model():
+    known = read_list(resolve("formula") / "tokenizer.json")
+    tokens = vocabulary()
+    assert tokens[: len(known)] == known
+    assert len(set(tokens)) == len(tokens)
+    assert {"\\iiint", "\\rightleftharpoons", "\\div"} <= set(tokens)
 
 
 def test_official_labels_are_read_with_their_pictures(tmp_path):

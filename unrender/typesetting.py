@@ -38,6 +38,7 @@ FONTS = {
     "iwona": r"\usepackage[math]{iwona}",
     "antykwa": r"\usepackage[math]{anttor}",
 }
+_CANCEL = r"\IfFileExists{cancel.sty}{\usepackage{cancel}}{}"
 _SYMBOLS = {"charter", "tx", "kp", "stix", "libertine"}  # bring their own AMS symbols
 SECONDS_PER_RUN = 20
 DVI = "formulas.dvi"
@@ -199,7 +200,7 @@ def _document(formulas: Sequence[str], style: Style) -> str:
     opening = r"$\displaystyle " if style.display else "$"
     pages = "\n".join(r"\begin{preview}\mbox{" + opening + formula + r"$}\end{preview}" for formula in formulas)
     return (
-        rf"\documentclass[{style.points}pt]{{article}}\usepackage{{amsmath,mathrsfs}}{symbols}{FONTS[style.font]}"
+        rf"\documentclass[{style.points}pt]{{article}}\usepackage{{amsmath,mathrsfs}}{_CANCEL}{symbols}{FONTS[style.font]}"
         r"\usepackage[active,tightpage,auctex]{preview}\setlength\PreviewBorder{2pt}"
         r"\newcommand\mathbbm{\mathbb}\begin{document}"
         f"\n{pages}\n\\end{{document}}\n"

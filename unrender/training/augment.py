@@ -18,6 +18,8 @@ os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # the library asks the n
 import albumentations as A  # noqa: N812
 import cv2
 
+from unrender.training.photographs import photograph
+
 Gray = NDArray[np.uint8]
 _PAPER = 255
 _LARGEST = 2.2  # how much too large a picture of a few small letters may seem
@@ -40,6 +42,7 @@ class Augmentation:
     darken: float = 0.5  # share of pictures whose strokes become darker or lighter
     margin: int = 8  # up to so many pixels of paper on each side
     invert: float = 0.0  # share of pictures turned light on dark
+    photographed: float = 0.0  # share of pictures that go through a camera and the cleaning of the reader
 
 
 AUGMENTATION = Augmentation()
@@ -59,6 +62,8 @@ def augment_placed(
         gray = _rescaled(gray, float(rng.uniform(settings.smallest, _largest(gray, settings))))
         down, across = (new / old for new, old in zip(gray.shape, before, strict=True))
         boxes = boxes * np.array([across, down, across, down], dtype=np.float32)
+    if settings.photographed and rng.random() < settings.photographed:
+        gray, boxes = photograph(gray, boxes, rng)
     if rng.random() < settings.coarse:
         gray = _coarsened(gray, float(rng.uniform(settings.coarsest, 0.9)))
     if rng.random() < settings.darken:

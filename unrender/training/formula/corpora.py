@@ -36,31 +36,36 @@ from unrender.models.config import ImagePrep
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
 from unrender.training.data import BOXES, CacheWriter, Gray, Sample
+from unrender.training.formula.articles import read_articles
+from unrender.training.formula.everyday import make_up, stack
 from unrender.training.formula.handwriting import GlyphBank, compose, fit, harvest
 from unrender.training.formula.labels import (
     MAX_TOKENS,
     Formula,
-    build_vocabulary,
     is_held_out,
     is_validation_paper,
     load_corpus,
     read_arxiv,
     save_corpus,
     visible,
+    vocabulary,
 )
 from unrender.training.formula.pointing import annotate
+from unrender.training.formula.renderers import renderer
 from unrender.training.formula.typeset import crop_to_ink, typeset
 from unrender.typesetting import FONTS, Style, lay_out
 
 MAX_HEIGHT, MAX_WIDTH = 192, 640
 _CHUNK = 400  # formulas to one run of TeX
+_PAGEFUL = 80  # formulas to one page of the browser
 _PROCESSES = 2
 _PLAIN = 0.75  # share of runs in Computer Modern at the usual size
 _FONTS = sorted(FONTS.keys() - {"computer-modern", "stix", "bright", "iwona", "antykwa"})  # the last are for measuring
 _SETTINGS = 2  # how often an official label is set in another font
 _SYMBOL_SETTINGS = 12  # how often a symbol is set by itself
 _HAND_SCALES = (1.1, 1.22)  # the handwritten pictures are drawn larger than the printed ones
-_SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 60_000, 12_000, 32_000, 36_000, 2_000
+_SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 120_000, 24_000, 46_000, 36_000, 2_000
+_EVERYDAY, _LINES, _DRAWN = 36_000, 16_000, 20_000
 _OFFICIAL = ("printed", "handwritten")
 _LAYOUT_DPI = 100
 
@@ -105,8 +110,36 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
     for set_name, formulas, glyphs in plans:
         _make_set(folder / set_name, formulas, glyphs, tokenizer)
     _make_set(folder / "fonts", labels * _SETTINGS, None, tokenizer, plain=0.0)
+    articles = list(read_articles(source / "planetmath-tex", tokenizer))
+    made = list(make_up(_EVERYDAY, tokenizer))
+    _make_set(folder / "articles", articles, None, tokenizer, plain=0.6)
+    _make_set(folder / "everyday", made, None, tokenizer, plain=0.5)
+    _make_set(
+        folder / "lines",
+        list(stack(_LINES, [*articles, *made, *inline[:40_000]], tokenizer)),
+        None,
+        tokenizer,
+        plain=0.6,
+    )
+    rng = np.random.default_rng(2)
+    people = [
+        pool[int(index)]
+        for pool in (articles, made, inline, display)
+        for index in rng.integers(len(pool), size=_DRAWN // 4)
+    ]
+    _make_drawn(folder / "browser", people, tokenizer)
+    _make_drawn(folder / "plots", people[: 2 * (_DRAWN // 4)][::3], tokenizer)
     official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
-    for set_name in (*(name for name, _, _ in plans), "fonts", *official_sets):
+    for set_name in (
+        *(name for name, _, _ in plans),
+        "fonts",
+        "articles",
+        "everyday",
+        "lines",
+        "browser",
+        "plots",
+        *official_sets,
+    ):
         _place(folder / set_name)
     return folder
 
@@ -130,9 +163,7 @@ def _corpus(source: Path, folder: Path, official: dict[str, list[tuple[Path, str
         labels = [label for pairs in official.values() for _, label in pairs]
         leaks = frozenset(visible(_unified(label) or label) for label in labels)
         formulas = list(read_arxiv(_unpacked(source, folder), leaks=leaks))
-        tokenizer = build_vocabulary(
-            (label for label in labels if not is_held_out(label)), (formula.text for formula in formulas)
-        )
+        tokenizer = LatexTokenizer(vocabulary())
         kept = [formula for formula in formulas if not tokenizer.unknown(formula.text)]
         order = np.random.default_rng(0).permutation(len(kept))
         tokenizer.save(folder / "tokenizer.json")
@@ -251,8 +282,28 @@ def _make_set(
     )
 
 
+def _make_drawn(folder: Path, formulas: Sequence[Formula], tokenizer: LatexTokenizer) -> None:
+    """Draw formulas with other programs than TeX, at the size at which the reader would look at them."""
+    if (folder / "index.npy").exists():
+        return
+    prep = formula_model(tokenizer.size).image
+    order = np.random.default_rng(3).permutation(len(formulas))
+    chunks = [
+        [formulas[index] for index in order[start : start + _PAGEFUL]] for start in range(0, len(order), _PAGEFUL)
+    ]
+    writer = CacheWriter(folder, tokenizer.tokens)
+    with renderer(folder.name, cache_folder() / "node") as draw:
+        for number, chunk in enumerate(_watched(chunks, folder.name)):
+            pictures = draw([formula.text for formula in chunk], np.random.default_rng([4, number]))
+            for formula, picture in zip(chunk, pictures, strict=True):
+                gray = None if picture is None else crop_to_ink(np.asarray(_as_read(Image.fromarray(picture), prep)))
+                if _fits(gray):
+                    writer.add(Sample(gray, tuple(tokenizer.encode(formula.text)), formula.paper))
+    writer.close()
+
+
 def _typeset_job(job: _Job) -> list[Gray | None]:
-    return typeset([formula.text for formula in job.formulas], _style(job))
+    return typeset([formula.drawn or formula.text for formula in job.formulas], _style(job))
 
 
 def _style(job: _Job) -> Style:

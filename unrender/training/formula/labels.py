@@ -6,22 +6,20 @@ the handwritten set, so that neither leaks into the other.
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from unrender import latex
+from unrender.checkpoints.places import resolve
 from unrender.errors import LatexError
 from unrender.evaluation.datasets.folders import LABELS, open_labels
 from unrender.latex.commands import SPACES
-from unrender.tokens import LatexTokenizer
+from unrender.tokens import LatexTokenizer, read_list
 
 MAX_TOKENS = 150  # seed 004, 5.2
 _HELD_OUT_SHARE = 10  # one in ten
 _VALIDATION_PAPERS = 50  # one in fifty
-_ARXIV_COUNT = 60  # a token needs so many arXiv formulas to enter the vocabulary
-_OFFICIAL_COUNT = 2
 
 
 @dataclass(frozen=True)
@@ -31,6 +29,7 @@ class Formula:
     text: str
     paper: int
     display: bool
+    drawn: str = ""  # what is typeset, where that is not `text`
 
 
 def visible(text: str) -> str:
@@ -74,24 +73,33 @@ def read_arxiv(path: Path, *, leaks: frozenset[str], kinds: Iterable[str] = ("di
             yield Formula(canonical, paper_hash(paper), kind == "display")
 
 
-def build_vocabulary(official: Iterable[str], arxiv: Iterable[str]) -> LatexTokenizer:
-    """Collect the tokens of the official labels and the frequent ones of arXiv."""
-    official_counts = Counter(token for text in official for token in text.split())
-    arxiv_counts = Counter(token for text in arxiv for token in set(text.split()))
-    kept = {token for token, count in official_counts.items() if count >= _OFFICIAL_COUNT}
-    kept |= {token for token, count in arxiv_counts.items() if count >= _ARXIV_COUNT and token not in _PRIVATE}
-    return LatexTokenizer(sorted(kept - _DEBRIS))
+def settle(text: str, tokenizer: LatexTokenizer) -> str | None:
+    """Return the label of a formula; None when it cannot be parsed, is too long or has tokens beyond the vocabulary."""
+    try:
+        label = latex.normalise(text, unify=True)
+    except LatexError:
+        return None
+    return None if not visible(label) or len(label.split()) > MAX_TOKENS or tokenizer.unknown(label) else label
 
 
-# What broken labels left behind.
-_DEBRIS = frozenset(
-    "[object Object] \\label \\put \\makebox \\unitlength \\circle \\cline \\smallskip \\protect \\* \\<".split()
-)
-# Commands of packages or authors that standard LaTeX with amsmath does not know.
-_PRIVATE = frozenset(
-    """\\ket \\bra \\braket \\norm \\abs \\1 \\textcolor \\verb \\bold \\nicefrac \\hdots \\rm \\centering \\protect
-    \\Tr \\mathbbm \\mathds \\coloneqq \\substack \\middle| \\slashed \\( \\) \\qty \\mod \\pmod
-    \\xrightarrow""".split()
+def vocabulary() -> list[str]:
+    """Return the tokens of the formula reader: those of the embedded model first, so that its weights still fit."""
+    known = read_list(resolve("formula") / "tokenizer.json")
+    return [*known, *(token for token in RARE if token not in known)]
+
+
+# What people write and the labels of Im2Latex do not have; the weights of these begin afresh.
+RARE = tuple(
+    """\\iiint \\angle \\measuredangle \\nexists \\rightleftharpoons \\leftrightharpoons \\xrightarrow \\xleftarrow
+    \\coprod \\boxed \\cancel \\sqcap \\Longleftarrow \\Leftarrow \\leftharpoonup \\rightharpoondown \\ltimes
+    \\rtimes \\therefore \\because \\complement \\subsetneq \\nsubseteq \\supsetneq \\nmid \\nparallel \\mathring
+    \\# \\$ \\varkappa \\leadsto \\rightsquigarrow \\twoheadrightarrow \\hookleftarrow \\longleftarrow \\Uparrow
+    \\Downarrow \\updownarrow \\overleftrightarrow \\dddot \\vDash \\Vdash \\dashv \\trianglelefteq \\triangleleft
+    \\boxtimes \\boxplus \\blacksquare \\checkmark \\bowtie \\amalg \\uplus \\wr \\diamondsuit \\heartsuit
+    \\spadesuit \\clubsuit \\lll \\ggg \\approxeq \\circledast \\curvearrowright \\upharpoonright \\P \\swarrow
+    \\nwarrow \\Updownarrow \\left\\uparrow \\right\\downarrow \\ngeq \\nleq \\lneq \\gneq \\sqsubseteq \\sqsupseteq
+    \\smile \\frown \\bigstar \\lozenge \\gimel \\beth \\rightrightarrows
+    \\div \\leqq \\geqq""".split()
 )
 
 
