@@ -108,6 +108,33 @@ FORMULA = FormulaCourse(
     token_noise=0.02,
 )
 
+# What people bring, for a model that can read already: give it with --start.
+_PEOPLE = (
+    ("everyday", 0.16),
+    ("articles", 0.14),
+    ("lines", 0.08),
+    ("browser", 0.12),
+    ("plots", 0.04),
+    ("symbols", 0.03),
+    ("fonts", 0.04),
+    ("short", 0.07),
+    ("display", 0.10),
+    ("short-hand", 0.04),
+    ("printed-train", 0.09),
+    ("handwritten-train", 0.09),
+    ("crohme", 0.08),
+)
+FURTHER = replace(
+    FORMULA,
+    stages=(
+        Stage(samples=8_000, max_tokens=60, batch=16, cost=700_000, mix=_PEOPLE, learning_rate=0.5),
+        Stage(samples=17_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6),
+        Stage(samples=40_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6, fade=0.03),
+    ),
+    recipe=replace(FORMULA.recipe, naming=0.3, samples=40_000, schedule=Schedule(peak=1e-3, warm_up=300), seed=10),
+    augmentation=replace(FORMULA.augmentation, smallest=0.7, largest=1.3, coarse=0.12, photographed=0.12),
+)
+
 PRETRAINING = PretrainingCourse()
 RECEIPT = ReceiptCourse()
 
@@ -118,6 +145,7 @@ class _Train(Protocol):
 
 _COURSES: dict[str, _Train] = {
     "formula": partial(runs.train, FORMULA),
+    "formula-further": partial(runs.train, FURTHER),
     **{name: partial(runs.train, course) for name, course in SYSTEMS.items()},
     "layoutlmv2-pretrain": partial(runs.train, PRETRAINING),
     "layoutlmv2-receipt": partial(runs.train, RECEIPT),
