@@ -1,6 +1,7 @@
 """Who may import whom: the arrows of docs/architecture.md, checked in the source."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -86,6 +87,36 @@ def test_torch_is_imported_at_module_level_only_where_models_compute_or_train(pa
     if not str(path.relative_to(ROOT)).startswith(TORCH_PLACES):
         top = {name.partition(".")[0] for name in imports_of(path, top_level_only=True)}
         assert not top & TORCH_LIBRARIES
+
+
+def test_the_page_on_architecture_has_the_same_arrows():
+    page = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.split("## Who may import whom")[1].split("\n## ")[0]
+    written = {}
+    for parts, targets in re.findall(r"^\| (`.+?) \| (.+?) \|$", section, re.MULTILINE):
+        arrows = EVERYTHING if targets == "anything" else frozenset(re.findall(r"`(\w+)`", targets))
+        written |= dict.fromkeys(re.findall(r"`(\w+)`", parts), arrows)
+    assert written == ARROWS
+
+
+def test_every_part_is_on_the_page_on_architecture():
+    page = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.split("## The parts")[1].split("\n## ")[0]
+    named = set(re.findall(r"`(\w+)/?`", section))
+    assert {part_of(path) for path in FILES} <= named
+    assert [name for name in re.findall(r"`([\w/]+/)`", section) if not _is_room(name)] == []
+
+
+def test_every_file_that_is_followed_is_there():
+    page = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.split("## Follow one picture")[1].split("\n## ")[0]
+    files = re.findall(r"^\| \d+ \| `([\w/]+\.py)`", section, re.MULTILINE)
+    assert files
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
+def _is_room(name: str) -> bool:
+    return (ROOT / name).is_dir() or (ROOT / "training" / name).is_dir() or (ROOT / "engines" / name).is_dir()
 
 
 def test_help_loads_nothing_heavy():
