@@ -20,6 +20,7 @@ from unrender.server import Shelf, create_app
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = ("quickstart", "how-to-read", "serve", "how-to-train", "how-to-evaluate", "how-to-export")
+WRITTEN = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
 ADDRESS = "http://127.0.0.1:8000"  # of the server in the documentation
@@ -99,10 +100,10 @@ def test_every_block_of_code_runs(page, address, run, monkeypatch):
                 run_shell(line, address, run, monkeypatch)
 
 
-@pytest.mark.parametrize("page", [path.stem for path in sorted(DOCS.glob("*.md"))])
-def test_every_link_leads_somewhere(page):
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    assert [link for link in LINK.findall(text) if not (DOCS / link).exists()] == []
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    assert [link for link in LINK.findall(text) if not (path.parent / link).exists()] == []
 
 
 def test_the_page_of_commands_says_what_the_help_says():
@@ -112,6 +113,15 @@ def test_the_page_of_commands_says_what_the_help_says():
     finally:
         sys.path.pop(0)
     assert PAGE.read_text(encoding="utf-8") == describe(), "run `python docs/write_commands.py`"
+
+
+def test_the_page_of_the_api_says_what_the_docstrings_say():
+    sys.path.insert(0, str(DOCS))
+    try:
+        from write_api import PAGE, describe
+    finally:
+        sys.path.pop(0)
+    assert PAGE.read_text(encoding="utf-8") == describe(), "run `python docs/write_api.py`"
 
 
 def test_every_page_with_code_is_run():
