@@ -11,6 +11,8 @@
 | printed-held, handwritten-held | the tenth that no model is trained on |
 | typeset-held | formulas of papers that no model is trained on |
 | crohme | real pen strokes |
+| everyday, articles, lines | formulas made up by rule, out of TeX articles, and several below one another |
+| browser, plots | formulas of all these kinds drawn by Chromium (KaTeX, MathML) and by matplotlib |
 """
 
 import lzma
