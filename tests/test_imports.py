@@ -35,6 +35,7 @@ ARROWS: dict[str, frozenset[str]] = {
         "reading": "checkpoints decoding documents engines images latex metrics models tasks tokens words",
         "evaluation": "checkpoints decoding documents engines formats images latex metrics models reading tasks "
         "typesetting words",
+        "bulk": "checkpoints documents engines formats reading",
         "bench": "checkpoints decoding engines layers models",
         "server": "checkpoints documents formats images reading tasks",
         "__init__": "documents images reading",

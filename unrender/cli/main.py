@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from unrender import __version__
+from unrender.cli.bulk import bulk
 from unrender.cli.console import AsJson, Model, complain, needs
 from unrender.cli.read import read
 from unrender.cli.study import bench, calibrate, data, evaluate, export, train
@@ -86,5 +87,5 @@ def serve(
     listen(host=host, port=port, model=model, token=token)
 
 
-for verb in (read, models, train, evaluate, calibrate, export, get, data, bench, serve):
+for verb in (read, bulk, models, train, evaluate, calibrate, export, get, data, bench, serve):
     app.command()(verb)
