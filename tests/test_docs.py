@@ -19,7 +19,7 @@ from unrender.server import Shelf, create_app
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = ("quickstart", "how-to-read", "serve", "how-to-train", "how-to-evaluate", "how-to-export")
+PAGES = ("quickstart", "how-to-read", "serve", "how-to-train", "how-to-evaluate", "how-to-export", "scale")
 WRITTEN = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
