@@ -246,7 +246,7 @@ def broken(folder: Path, kind: str) -> Path:
         ("beyond", "line 1: there is no formula 7"),
         ("split line", "line 1: expected `formula picture kind`"),
         ("image", "the picture is damaged"),
-        ("strokes", "there is no pen stroke in it"),
+        ("strokes", "there are no pen strokes in it"),
         ("points", "a pen stroke has points that are not x and y"),
         ("truth", "is not LaTeX that can be parsed"),
     ],
@@ -268,7 +268,7 @@ def test_a_path_that_is_not_there_or_no_list_is_said(tmp_path):
     with pytest.raises(DataError, match="there is no such file or folder"):
         open_dataset(tmp_path / "nowhere")
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(DataError, match="this is no list of examples"):
+    with pytest.raises(DataError, match="this is not a list of examples"):
         open_dataset(tmp_path / "a.txt")
 
 

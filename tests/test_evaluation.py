@@ -185,7 +185,7 @@ def test_a_model_that_labels_words_is_measured_on_tagged_truth_too(tmp_path):
     [
         ("receipt", ["9.90"], None, "finds fields, but the truth of .* is plain text"),
         ("formula", ["<s_total>9</s_total>"], None, "reads the task formula, but the truth of .* is fields"),
-        ("receipt", ["<s_menu>tea</s_menu>"], None, "finds total, but the truth knows menu: no field is in both"),
+        ("receipt", ["<s_menu>tea</s_menu>"], None, "finds total, but the truth has menu: they share no field"),
         ("receipt", ["<s_total>9</s_total>"], "symbols", "finds fields; compare it as tree, record"),
         ("formula", ["x"], "tree", "writes text; compare it as tokens, unified, symbols"),
     ],
@@ -288,4 +288,4 @@ def test_the_command_says_what_is_wrong(run, tiny_folder, labels):
     (labels / "picture.png").write_bytes(b"torn")
     ran = run("evaluate", tiny_folder, labels, "--workers", 1)
     assert ran.code == 0
-    assert "3 pictures could not be read and count as read empty" in ran.err
+    assert "3 pictures could not be read; they count as empty readings" in ran.err

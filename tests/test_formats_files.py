@@ -166,7 +166,7 @@ def test_fields_are_a_row_of_csv_and_tables_are_rows():
 
 
 def test_docx_is_no_text():
-    with pytest.raises(NotationError, match="docx is no text; write each document to a file"):
+    with pytest.raises(NotationError, match="docx cannot be printed; write it to a file"):
         formats.write(PAGE, "docx")
 
 

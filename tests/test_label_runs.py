@@ -239,7 +239,7 @@ def test_a_missing_start_says_how_to_get_it(monkeypatch):
 def test_a_page_of_words_survives_its_file():
     page = WordPage(30, 40, (Word("a", Box(1, 2, 3, 4), 5, 0.5),), turns=2)
     assert page_from_json(page_to_json(page)) == page
-    with pytest.raises(DataError, match="no page of words"):
+    with pytest.raises(DataError, match="not a page of words"):
         page_from_json("{}")
 
 

@@ -195,7 +195,7 @@ def test_words_that_cannot_be_used_fail_the_page_with_a_sentence(folder, picture
 
 
 def test_a_model_that_writes_text_takes_no_words(tiny_folder, picture):
-    with pytest.raises(ConfigError, match="words are for models that label them"):
+    with pytest.raises(ConfigError, match="words is for models that label words"):
         Reader.open(tiny_folder).read(picture, Options(words="words.json"))
 
 

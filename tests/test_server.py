@@ -146,7 +146,7 @@ BAD = {
     "not an image": (b"hello, this is text", {}, {}, 415, "neither a PDF nor an image"),
     "another type": (b"{}", {}, {"content-type": "application/json"}, 415, "cannot be read; send an image"),
     "cut image": (FORMULA[:200], {}, {}, 422, "damaged"),
-    "too many bytes": (b"\x89PNG" + b"0" * 60_000, {}, {}, 413, "larger than 50,000 bytes"),
+    "too many bytes": (b"\x89PNG" + b"0" * 60_000, {}, {}, 413, "exceeds the limit of 50,000 bytes"),
     "unknown task": (FORMULA, {"task": "formul"}, {}, 422, "did you mean formula?"),
     "unknown model": (FORMULA, {"model": "formulae"}, {}, 422, "did you mean formula?"),
     "a path as model": (FORMULA, {"model": "/etc"}, {}, 422, "model: String should match"),

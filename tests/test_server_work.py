@@ -127,7 +127,7 @@ def test_reading_that_takes_too_long_is_given_up():
         )[-1:]
         until(lambda: "unrender_abandoned_pages_total 2" in httpx.get(f"{address}/metrics").text)
     assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
-    assert "longer than 0.5 seconds" in answer.json()["error"]
+    assert "exceeded the limit of 0.5 seconds" in answer.json()["error"]
     assert (name, problem["status"]) == ("error", 503)
 
 

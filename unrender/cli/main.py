@@ -74,7 +74,7 @@ def get(name: Annotated[str, typer.Argument(help="Name of a model, or ORG/NAME o
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Address to listen on; only this machine unless told otherwise.")
+        str, typer.Option(help="Address to listen on; by default only this machine can connect.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
     model: Model = None,

@@ -12,7 +12,7 @@ from unrender.cli.console import AsJson, Engine, Workers, needs, say, show_progr
 def train(
     recipe: Annotated[str, typer.Argument(help="Name of a recipe: formula, donut, nougat, swimnet, trocr-small, ...")],
     data: Annotated[Path | None, typer.Option(help="Folder of pictures with labels.tsv, or prepared arrays.")] = None,
-    out: Annotated[Path | None, typer.Option("-o", help="Folder of the run; runs/NAME unless told otherwise.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", help="Folder of the run; by default runs/NAME.")] = None,
     resume: Annotated[bool, typer.Option(help="Go on where the folder's last checkpoint stopped.")] = False,
     hours: Annotated[
         float | None, typer.Option(min=0, help="Stop after so many hours; a later --resume goes on.")
@@ -38,14 +38,14 @@ def train(
 def evaluate(
     model: Annotated[str, typer.Argument(help="Name or folder of a model.")],
     folder: Annotated[Path, typer.Argument(help="Folder of pictures with their truth, or the file that lists them.")],
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, drawn at random without replacement.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Read only this many, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of that draw and of the intervals.")] = 0,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
     engine: Engine = None,
     workers: Workers = None,
     column: Annotated[str | None, typer.Option(help="Column of metadata.jsonl that holds the truth.")] = None,
     compare: Annotated[
-        str | None, typer.Option(help="tokens, unified, symbols, tree or record; by default as the format asks.")
+        str | None, typer.Option(help="tokens, unified, symbols, tree or record; by default what the format calls for.")
     ] = None,
     seen: Annotated[
         bool, typer.Option("--seen", help="Formulas only: also typeset reading and truth and compare the glyphs.")
@@ -88,7 +88,7 @@ def evaluate(
         say(f"Note: TeX refuses {refused:,} of the truths; they are left out of cdm and exp_rate_cdm.")
     failed = result.statuses()["failed"]
     if failed:
-        say(f"Note: {failed:,} pictures could not be read and count as read empty.")
+        say(f"Note: {failed:,} pictures could not be read; they count as empty readings.")
     rng = np.random.default_rng(seed)
     intervals = {} if as_json and report is None else result.intervals(rng)
     typer.echo(json.dumps(result.summary()) if as_json else describe(result, intervals))
@@ -99,7 +99,7 @@ def evaluate(
 def calibrate(
     model: Annotated[str, typer.Argument(help="Name or folder of a model.")],
     folder: Annotated[Path, typer.Argument(help="Folder of pictures with their truth, none of them trained on.")],
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, drawn at random without replacement.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Read only this many, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of that draw.")] = 0,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
     workers: Workers = None,
@@ -150,8 +150,8 @@ def export(
 def data(
     name: Annotated[str, typer.Argument(help="Which data to prepare: formula, page.")],
     source: Annotated[Path, typer.Argument(help="Folder that holds the raw sets.")],
-    out: Annotated[Path | None, typer.Option("-o", help="Folder to write; the cache unless told otherwise.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Of page: how many excerpts of papers to set.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", help="Folder to write; by default in the cache.")] = None,
+    limit: Annotated[int | None, typer.Option(help="For page: how many excerpts of papers to set.")] = None,
 ) -> None:
     """Prepare training data once: normalise, typeset, write by hand, and store as arrays with an index."""
     with needs("train"):

@@ -130,7 +130,7 @@ class Scoring:
         found = _names(case.fields for case in cases)
         if found and self.names and not set(found) & set(self.names):
             raise DataError(
-                f"The model finds {_list(found)}, but the truth knows {_list(self.names)}: no field is in both."
+                f"The model finds {_list(found)}, but the truth has {_list(self.names)}: they share no field."
             )
 
 

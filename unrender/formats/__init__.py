@@ -58,7 +58,7 @@ def write(document: Document, notation: str) -> str:
     """Write a document in a notation; a NotationError says what the notation cannot express."""
     if check_notation(notation) not in _WRITERS:
         raise NotationError(
-            f"{notation} is no text; write each document to a file: -o NAME.{notation}, or -f {notation} -o FOLDER."
+            f"{notation} cannot be printed; write it to a file: -o NAME.{notation}, or -f {notation} -o FOLDER."
         )
     return _WRITERS[notation](document)
 

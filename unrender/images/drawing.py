@@ -91,7 +91,7 @@ def check_size(size: tuple[float, float], name: str) -> None:
     if width * height > MAX_PIXELS:
         raise ImageError(f"{name}: {width} x {height} pixels exceed the limit of {MAX_PIXELS:,}; shrink the image.")
     if min(width, height) < MIN_SIDE:
-        raise ImageError(f"{name}: {width} x {height} pixels show nothing; each side needs at least {MIN_SIDE}.")
+        raise ImageError(f"{name}: {width} x {height} pixels are too few to read; each side needs at least {MIN_SIDE}.")
 
 
 def is_blank(image: Image.Image) -> bool:
@@ -109,7 +109,7 @@ def open_raster(data: bytes, name: str) -> Image.Image:
             warnings.simplefilter("ignore")  # our own limit follows
             image = Image.open(io.BytesIO(data), formats=FORMATS)
     except Image.DecompressionBombError as error:
-        raise ImageError(f"{name}: the image has more than {MAX_PIXELS:,} pixels, the limit; shrink it.") from error
+        raise ImageError(f"{name}: the image exceeds the limit of {MAX_PIXELS:,} pixels; shrink it.") from error
     except Exception as error:  # decoders raise anything on hostile bytes
         if data.startswith(KNOWN_STARTS):
             raise ImageError(f"{name}: the image is damaged or incomplete.") from error

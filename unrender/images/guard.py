@@ -89,12 +89,10 @@ class Guard:
         name = header["name"]
         if reply is None and child.late:
             what = "opening the file" if header["task"] == "open" else "the page"
-            raise TooMuchError(
-                f"{name}: {what} takes more than {self.limits.seconds:g} seconds of computing, the limit."
-            )
+            raise TooMuchError(f"{name}: {what} exceeds the limit of {self.limits.seconds:g} seconds of computing.")
         if reply is None or "memory" in reply:
             size = f"{self.limits.memory / (1 << 30):.2g} GB"
-            raise TooMuchError(f"{name}: this needs more than {size} of memory, the limit, or breaks its decoder.")
+            raise TooMuchError(f"{name}: the file exceeds the limit of {size} of memory, or crashes its decoder.")
         if "error" in reply:
             raise ImageError(str(reply["error"]))
         return reply

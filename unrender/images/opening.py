@@ -128,7 +128,9 @@ class _Guarded:
     def _page_name(self, index: int) -> str:
         name = f"{self._name}, page {index + 1}" if self._pdf else self._name
         if self._strikes >= _STRIKES:
-            raise ImageError(f"{name}: {_STRIKES} pages of this file were over the limits, so the rest is not tried.")
+            raise ImageError(
+                f"{name}: {_STRIKES} pages of this file exceeded the limits, so the others were not tried."
+            )
         return name
 
 
@@ -172,6 +174,8 @@ def _from_array(array: Grey, name: str) -> Image.Image:
         image = Image.fromarray(array)
     except Exception as error:  # Pillow raises anything here: TypeError, ValueError, IndexError, AttributeError
         shape, kind = array.shape, array.dtype
-        raise ImageError(f"{name}: {kind} {shape} is no picture; give uint8 (H, W), (H, W, 3) or (H, W, 4).") from error
+        raise ImageError(
+            f"{name}: {kind} {shape} is not a picture; give uint8 (H, W), (H, W, 3) or (H, W, 4)."
+        ) from error
     check_size(image.size, name)
     return image

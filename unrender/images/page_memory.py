@@ -35,7 +35,9 @@ class PageMemory:
         with self._changed:
             if not self._changed.wait_for(lambda: self._held + held <= self._size or not self._held, self._seconds):
                 gigabytes = self._size / (1 << 30)
-                raise ImageError(f"{name}: the large pages open now hold {gigabytes:.2g} GB, the limit; close some.")
+                raise ImageError(
+                    f"{name}: the large pages that are open hold {gigabytes:.2g} GB, the limit; close some."
+                )
             self._held += held
 
     def _give(self, held: int) -> None:

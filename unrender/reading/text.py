@@ -77,7 +77,7 @@ class TextSystem:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
         name = self.config.name
         if options.words is not None:
-            raise ConfigError(f"{name} looks at the picture alone; words are for models that label them.")
+            raise ConfigError(f"{name} reads the picture alone; --words is for models that label words.")
         text = self.task.prompt_text(options.question)
         if text and all(self.tokenizer.find(tag) is not None for tag in self.task.tags):
             return np.array(self.tokenizer.encode(text), dtype=np.int64)

@@ -60,7 +60,7 @@ async def receive(
         nonlocal taken
         async for chunk in request.stream():
             if taken + len(chunk) > limits.body_bytes:
-                sentence = f"The body is larger than {limits.body_bytes:,} bytes, the limit; send a smaller file."
+                sentence = f"The body exceeds the limit of {limits.body_bytes:,} bytes; send a smaller file."
                 raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
             budget.take(len(chunk))
             taken += len(chunk)

@@ -18,9 +18,9 @@ _REASONS = {
 }
 _SENTENCES = {
     HTTPStatus.BAD_REQUEST: "The form has no file; send one in the field `file`.",
-    HTTPStatus.UNAUTHORIZED: "This server asks for its token; send it as `Authorization: Bearer TOKEN`.",
+    HTTPStatus.UNAUTHORIZED: "This server needs a token; send it as `Authorization: Bearer TOKEN`.",
     HTTPStatus.REQUEST_TIMEOUT: "The body did not arrive within 30 seconds.",
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than 20,000,000 bytes, the limit; send a smaller file.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body exceeds the limit of 20,000,000 bytes; send a smaller file.",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "image: this is neither a PDF nor an image in a known format.",
     HTTPStatus.UNPROCESSABLE_ENTITY: "There is no notation called latx; did you mean latex?",
     HTTPStatus.SERVICE_UNAVAILABLE: "64 requests are waiting already; try again later.",

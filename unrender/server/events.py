@@ -115,7 +115,7 @@ async def _client_leaves(request: Request) -> None:
 
 
 def _too_slow(seconds: float) -> HttpError:
-    return HttpError.busy(f"Reading took longer than {seconds:g} seconds, the limit; try fewer pages or again later.")
+    return HttpError.busy(f"Reading exceeded the limit of {seconds:g} seconds; send fewer pages, or try again later.")
 
 
 def _event(name: str, data: dict[str, Json]) -> str:

@@ -85,7 +85,7 @@ class Guard:
         if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode("latin-1"), self._token):
             raise HttpError(
                 HTTPStatus.UNAUTHORIZED,
-                "This server asks for its token; send it as `Authorization: Bearer TOKEN`.",
+                "This server needs a token; send it as `Authorization: Bearer TOKEN`.",
                 headers={"WWW-Authenticate": "Bearer"},
             )
 

@@ -50,7 +50,7 @@ class RapidReader:
         except ImportError as error:  # on a server, OpenCV may lack a library
             raise MissingExtraError(
                 f"RapidOCR is installed but does not load ({error}); pip install --force-reinstall --no-deps "
-                "opencv-python-headless mends it where there is no display"
+                "opencv-python-headless fixes that on a machine without a display"
             ) from error
         self._library = RapidOCR(
             params={

@@ -49,7 +49,7 @@ def open_dataset(
     if listing.is_dir() or listing.suffix == INKML:
         return inkml.open_inkml(listing)
     raise DataError(
-        f"{path}: this is no list of examples; give labels.tsv, metadata.jsonl, a split .lst or .inkml files."
+        f"{path}: this is not a list of examples; give labels.tsv, metadata.jsonl, a split .lst or .inkml files."
     )
 
 

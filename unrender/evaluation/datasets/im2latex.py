@@ -84,7 +84,7 @@ def _find_pictures(listing: Path) -> Path:
         folder = listing.parent / name
         if next(folder.glob("*.png"), None) is not None:
             return folder
-    raise DataError(f"{listing}: there are no pictures beside it, in none of {', '.join(_PICTURE_FOLDERS[:-1])}.")
+    raise DataError(f"{listing}: there are no pictures beside it, in any of {', '.join(_PICTURE_FOLDERS[:-1])}.")
 
 
 def _read_formulas(path: Path) -> list[str]:

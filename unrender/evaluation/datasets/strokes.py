@@ -63,7 +63,7 @@ def read_ink(path: Path) -> Ink:
     traces = {trace.get("id", ""): _points(trace.text or "", path) for trace in root.iter(f"{space}trace")}
     strokes = tuple(points for points in traces.values() if len(points))
     if not strokes:
-        raise DataError(f"{path}: there is no pen stroke in it.")
+        raise DataError(f"{path}: there are no pen strokes in it.")
     symbols = []
     for group in root.iter(f"{space}traceGroup"):
         named = [view.get("traceDataRef", "") for view in group.findall(f"{space}traceView")]

@@ -80,7 +80,7 @@ def page_from_json(text: str) -> WordPage:
         )
         return WordPage(values["width"], values["height"], words, values["turns"])
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"this is no page of words written by unrender: {error}") from error
+        raise DataError(f"this is not a page of words written by unrender: {error}") from error
 
 
 def made_pages(folder: Path, count: int, seed: int, kind: str = "") -> list[LabelledPage]:
