@@ -1,6 +1,7 @@
 """What the user points at: files, folders, standard input, page numbers, the clipboard, a watched folder."""
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -78,6 +79,55 @@ def test_a_watch_gives_each_new_picture_once_when_it_has_stopped_growing(tmp_pat
     assert watch.poll() == []
     assert [entry.source for entry in watch.poll()] == [tmp_path / "new.png"]
     assert watch.poll() == []
+
+
+def test_a_picture_that_paused_while_it_was_written_is_given_again(tmp_path):
+    watch = Watch(tmp_path)
+    touch(tmp_path / "new.png")
+    watch.poll()
+    assert len(watch.poll()) == 1
+    (tmp_path / "new.png").write_bytes(b"picture, and the rest of it")
+    watch.poll()
+    assert len(watch.poll()) == 1
+
+
+def test_a_picture_is_not_given_while_it_is_empty(tmp_path):
+    watch = Watch(tmp_path)
+    (tmp_path / "new.png").touch()
+    assert [watch.poll() for _ in range(3)] == [[], [], []]
+
+
+def test_a_watch_goes_on_when_a_picture_vanishes(tmp_path, monkeypatch):
+    watch = Watch(tmp_path)
+    touch(tmp_path / "new.png", tmp_path / "other.png")
+    monkeypatch.setattr(sources, "_is_picture", lambda path: path.name != "new.png" or path.unlink() is None)
+    watch.poll()
+    assert [entry.place for entry in watch.poll()] == ["other.png"]
+
+
+def test_a_watch_says_when_its_folder_is_gone(tmp_path):
+    (tmp_path / "inbox").mkdir()
+    watch = Watch(tmp_path / "inbox")
+    (tmp_path / "inbox").rmdir()
+    with pytest.raises(ImageError, match="cannot be watched any more"):
+        watch.poll()
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names there are always Unicode")
+def test_a_name_that_is_not_unicode_can_be_printed(tmp_path):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.png"))
+    touch(path)
+    for given in (str(tmp_path), str(path)):
+        [entry], _ = gather([given])
+        assert entry.name == f"{tmp_path}/caf\\xe9.png"
+        assert Path(str(entry.source)).read_bytes() == b"picture"
+
+
+@pytest.mark.parametrize("text", ["1-9999999999", "9" * 5000, "1-" + "9" * 5000])
+def test_more_pages_than_any_document_has_are_refused(text):
+    with pytest.raises(ConfigError, match="no document has so many pages") as caught:
+        parse_pages(text)
+    assert len(str(caught.value)) < 150
 
 
 def test_only_a_folder_can_be_watched(tmp_path):

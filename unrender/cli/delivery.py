@@ -1,11 +1,16 @@
 """Where results go: standard output or files, in the notation that was asked for or that the file's ending implies."""
 
+import io
 import json
+import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from unrender import formats
-from unrender.documents import Document, to_dict
+from unrender.cli.files import Files, arrange
+from unrender.documents import Document, Json, to_dict
 from unrender.errors import NotationError, UnrenderError
 from unrender.formats.overlay import draw
 from unrender.images.opening import open_pages
@@ -32,15 +37,17 @@ _PICTURES = (".png", ".jpg", ".webp")
 
 
 class Delivery:
-    """Write documents one after the other; with several, each result names its file."""
+    """Write documents one after the other: to standard output, to a file each, or all to one file."""
 
     def __init__(
         self,
         notation: str,
         out: Path | None = None,
         *,
+        inputs: Sequence[Input] = (),
         several: bool = False,
         overlay: Path | None = None,
+        overwrite: bool = False,
         dpi: int = 96,
     ) -> None:
         self._notation = notation
@@ -48,42 +55,86 @@ class Delivery:
         self._named = several
         self._overlay = overlay
         self._dpi = dpi
-        self._begun = False
+        self._together: list[Document] = []  # what one file of all results holds so far
+        self._unsaved = False
+        self._files = Files([entry.source for entry in inputs], overwrite=overwrite)
+        self._places = arrange(inputs)
+        self._check_names()
 
     def deliver(self, document: Document, source: Input) -> None:
         """Write one result, and its overlay picture if one is wanted."""
+        self._files.reading(source.source)
         if self._overlay is not None:
             self._save_overlay(document, source, self._overlay)
-        if self._out is not None and (self._out.is_dir() or not self._named):
-            name = Path(document.source).stem + ending_of(self._notation)
-            path = self._out / name if self._out.is_dir() else self._out
-            _save(path, render_file(document, self._notation), append=False)
-            return
-        text = render(document, self._notation)
-        line = self._label(document.source, text) + "\n" if self._named and self._notation != DOCUMENT else text + "\n"
         if self._out is None:
-            sys.stdout.write(line)
-            sys.stdout.flush()
+            self._print(document)
+        elif self._out.is_dir():
+            path = self._out / f"{self._place(source)}{ending_of(self._notation)}"
+            content = render_file(document, self._notation)
+            _make_folder(path.parent)
+            self._files.save(path, content, document.source)
+        elif self._named:
+            render_file(document, self._notation)  # what cannot be written is said now, and is not among the rest
+            self._together.append(document)
+            self._unsaved = True
         else:
-            _save(self._out, line.encode(), append=self._begun)
-        self._begun = True
+            self._files.save(self._out, render_file(document, self._notation), document.source)
+
+    def finish(self) -> None:
+        """Write the one file that holds all results so far."""
+        if self._unsaved and self._out is not None:
+            self._unsaved = False
+            self._files.save(self._out, render_together(self._together, self._notation))
+
+    def _check_names(self) -> None:
+        """Refuse, before anything is read, what could not be written anyway."""
+        if self._out is not None and not self._out.is_dir():
+            self._files.check(self._out)
+            if self._named:
+                self._files.refuse_existing(self._out)
+        if self._overlay is not None:
+            if self._overlay.suffix.lower() not in _PICTURES:
+                known = " or ".join(_PICTURES)
+                raise NotationError(f"{self._overlay}: an overlay is a picture; its name must end in {known}.")
+            self._files.check(self._overlay)
+
+    def _print(self, document: Document) -> None:
+        text = render(document, self._notation)
+        named = self._named and self._notation != DOCUMENT
+        sys.stdout.write((_label(document.source, text) if named else text) + "\n")
+        sys.stdout.flush()
+
+    def _place(self, source: Input) -> Path:
+        if source.name not in self._places:  # it has appeared in a watched folder
+            whole = Path(source.place or Path(source.name).name)
+            taken = whole.with_suffix("") in self._places.values()
+            self._places[source.name] = whole if taken else whole.with_suffix("")
+        return self._places[source.name]
 
     def _save_overlay(self, document: Document, source: Input, path: Path) -> None:
         """Write one picture a page: to `path` itself when there is only one, beside it with names added otherwise."""
         images = open_pages(source.source, self._dpi, document.source)
-        if path.suffix.lower() not in _PICTURES:
-            raise NotationError(f"{path}: an overlay is a picture; its name must end in {' or '.join(_PICTURES)}.")
         for page in (page for page in document.pages if page.status.kind != "failed"):
             parts = [path.stem]
-            parts += [Path(document.source).stem] if self._named else []
+            parts += self._place(source).parts if self._named else []
             parts += [str(page.number)] if len(images) > 1 else []
+            picture = io.BytesIO()
+            name = path.with_name("-".join(parts) + path.suffix)
             try:
-                draw(images[page.number - 1], page).save(path.with_stem("-".join(parts)))
+                draw(images[page.number - 1], page).save(picture, _picture_format(path))
             except OSError as error:
-                raise UnrenderError(f"{path} cannot be written ({error}).") from error
+                raise UnrenderError(f"{name} cannot be written ({error}).") from error
+            self._files.save(name, picture.getvalue(), document.source)
 
-    def _label(self, source: str, text: str) -> str:
-        return f"{source}: {text}" if "\n" not in text else f"{source}:\n{text}\n"
+
+def choose_output(name: str | None, *, several: bool) -> Path | None:
+    """Return where results go; the folder is made when the name is that of one: `out/`, or `out` for several."""
+    if name is None:
+        return None
+    path = Path(name)
+    if name.endswith(("/", os.sep)) or (several and not path.suffix and not path.exists()):
+        _make_folder(path)
+    return path
 
 
 def render(document: Document, notation: str) -> str:
@@ -103,6 +154,18 @@ def render_file(document: Document, notation: str) -> bytes:
     return formats.write_file(document, notation)
 
 
+def render_together(documents: Sequence[Document], notation: str) -> bytes:
+    """Write what one file of several documents holds: lines, an array, or one document with the pages of all."""
+    if notation == DOCUMENT:
+        return "".join(render(document, DOCUMENT) + "\n" for document in documents).encode()
+    if notation == "json":
+        return (
+            json.dumps([_element(document) for document in documents], ensure_ascii=False, indent=2) + "\n"
+        ).encode()
+    pages = tuple(page for document in documents for page in document.pages)
+    return render_file(replace(documents[0], pages=pages, source=""), notation)
+
+
 def choose_notation(asked: str | None, out: Path | None, default: str) -> str:
     """Take the notation asked for, else the one that the ending of `out` implies, else the task's own."""
     if asked is not None:
@@ -120,9 +183,23 @@ def ending_of(notation: str) -> str:
     return next((ending for ending, name in ENDINGS.items() if name == notation), ".txt")
 
 
-def _save(path: Path, content: bytes, *, append: bool) -> None:
+def _element(document: Document) -> Json:
+    """Return a document as JSON that names its source."""
+    whole = to_dict(document)
+    value = json.loads(formats.write(document, "json"))
+    return whole if value == whole else {"source": document.source, "fields": value}
+
+
+def _label(source: str, text: str) -> str:
+    return f"{source}: {text}" if "\n" not in text else f"{source}:\n{text}\n"
+
+
+def _picture_format(path: Path) -> str:
+    return {".jpg": "JPEG"}.get(path.suffix.lower(), path.suffix[1:].upper())
+
+
+def _make_folder(folder: Path) -> None:
     try:
-        with path.open("ab" if append else "wb") as file:
-            file.write(content)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UnrenderError(f"{path} cannot be written ({error.strerror}).") from error
+        raise UnrenderError(f"{folder} cannot be made a folder ({error.strerror}).") from error

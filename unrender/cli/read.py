@@ -1,7 +1,8 @@
 """The verb `read`: files in, results out, in the order and the notation that were asked for."""
 
 import time
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +32,7 @@ def read(
     model: Model = None,
     notation: Annotated[str | None, typer.Option("--format", "-f", help="latex, text, markdown, json ...")] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", help="File or folder to write; its ending gives the format.")
+        str | None, typer.Option("-o", help="File or folder (out/) to write; its ending gives the format.")
     ] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
     n_best: Annotated[int, typer.Option(min=1, help="Print this many readings, each with its confidence.")] = 1,
@@ -46,6 +47,7 @@ def read(
     overlay: Annotated[Path | None, typer.Option(help="Save a picture of where each token was seen.")] = None,
     clipboard: Annotated[bool, typer.Option("--clipboard", help="Read the picture that was copied last.")] = False,
     watch: Annotated[Path | None, typer.Option(help="Read every picture that appears in this folder.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Write over files that hold something else.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print each whole document as one line of JSON.")] = False,
 ) -> None:
     """Read images or PDFs and print what is written there.
@@ -72,14 +74,18 @@ def read(
         inputs.append(sources.clipboard())
     options = Options(beams=beam, n_best=n_best, max_tokens=max_tokens, question=question, words=words)
     watched = None if watch is None else sources.Watch(watch)
-    reader = Reader.open(model, task=task, engine=engine)
-    chosen = delivery.DOCUMENT if as_json else delivery.choose_notation(notation, out, reader.task.notation)
     several = len(inputs) + len(errors) > 1 or watched is not None
-    target = delivery.Delivery(chosen, out, several=several, overlay=overlay, dpi=reader.dpi)
+    folders = any(Path(name).is_dir() for name in files or [])
+    chosen_out = delivery.choose_output(out, several=several or folders)
+    reader = Reader.open(model, task=task, engine=engine)
+    chosen = delivery.DOCUMENT if as_json else delivery.choose_notation(notation, chosen_out, reader.task.notation)
+    target = delivery.Delivery(
+        chosen, chosen_out, inputs=inputs, several=several, overlay=overlay, overwrite=overwrite, dpi=reader.dpi
+    )
     for error in errors:
         complain(str(error))
-    documents = reader.read_many(inputs, batch=batch, options=options)
-    complete = _deliver(zip(inputs, show_progress(documents, len(inputs)), strict=True), target) and not errors
+    documents = reader.read_many(inputs, batch=batch, options=options, in_order=False)
+    complete = _deliver(in_order(inputs, show_progress(documents, len(inputs))), target) and not errors
     with suppress(KeyboardInterrupt):  # the way to end watching
         while watched is not None:
             inputs = watched.poll()
@@ -89,8 +95,29 @@ def read(
         raise typer.Exit(1)
 
 
+def in_order(inputs: "Sequence[Input]", documents: "Iterable[Document]") -> "Iterator[tuple[Input, Document]]":
+    """Give documents with their inputs, in the inputs' order, from documents that come as they are completed."""
+    waiting: dict[str, deque[int]] = {}
+    for index, entry in enumerate(inputs):
+        waiting.setdefault(entry.name, deque()).append(index)
+    done: dict[int, Document] = {}
+    following = 0
+    for document in documents:
+        done[waiting[document.source].popleft()] = document
+        while following in done:
+            yield inputs[following], done.pop(following)
+            following += 1
+
+
 def _deliver(results: Iterable[tuple["Input", "Document"]], target: "Delivery") -> bool:
     """Write results as they come; say what is wrong with the others. Return whether all was read."""
+    try:
+        return _deliver_each(results, target)
+    finally:  # also of what was read before an interruption
+        target.finish()
+
+
+def _deliver_each(results: Iterable[tuple["Input", "Document"]], target: "Delivery") -> bool:
     complete = True
     for source, document in results:
         for page in document.pages:

@@ -37,3 +37,4 @@ class Input:
     name: str = ""
     pages: tuple[int, ...] = ()
     words: WordPage | None = None  # for models that label them; of a source with one page
+    place: str = ""  # its path below the folder it was found in
