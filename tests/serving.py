@@ -28,7 +28,7 @@ from unrender.reading.labels import LabelSystem
 from unrender.reading.reader import Reader
 from unrender.reading.receipts import LABELS
 from unrender.reading.text import TextSystem
-from unrender.server import Limits, Shelf, create_app
+from unrender.server import Limits, Shelf, configure, create_app
 from unrender.tokens import LatexTokenizer
 from unrender.words import Word, WordPage
 
@@ -284,8 +284,7 @@ def main(port: int) -> None:
     with socket.create_server(("127.0.0.1", port), backlog=512) as listener:
         sys.stdout.write(f"{listener.getsockname()[1]}\n")
         sys.stdout.flush()
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=10, ws="none")
-        uvicorn.Server(config).run(sockets=[listener])
+        uvicorn.Server(configure(app, limits)).run(sockets=[listener])
 
 
 if __name__ == "__main__":

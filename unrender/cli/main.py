@@ -3,8 +3,11 @@
 Nothing heavy is imported at the top, so that `unrender --help` answers at once.
 """
 
+import errno
 import json
+import os
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated
 
@@ -16,6 +19,8 @@ from unrender.cli.console import AsJson, Model, complain, needs
 from unrender.cli.read import read
 from unrender.cli.study import bench, calibrate, data, evaluate, export, train
 from unrender.errors import UnrenderError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 app = typer.Typer(
     name="unrender",
@@ -32,6 +37,18 @@ def main(arguments: list[str] | None = None) -> None:
     except UnrenderError as error:
         complain(str(error))
         sys.exit(1)
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        complain(f"Standard output cannot be written ({error.strerror}).")
+        _forget_output()
+        sys.exit(1)
+
+
+def _forget_output() -> None:
+    """Let what could not be written go, or Python tries once more at the end and complains itself."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @app.callback(invoke_without_command=True)
@@ -79,12 +96,15 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
     model: Model = None,
     token: Annotated[str, typer.Option(envvar="UNRENDER_TOKEN", help="Ask every request for this token.")] = "",
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Another name to answer to, also in pages of that name; * is any.")
+    ] = None,
 ) -> None:
     """Serve the web page and the HTTP API."""
     with needs("serve"):
         from unrender.server import serve as listen
 
-    listen(host=host, port=port, model=model, token=token)
+    listen(host=host, port=port, model=model, token=token, allowed_hosts=allow_host or [])
 
 
 for verb in (read, bulk, models, train, evaluate, calibrate, export, get, data, bench, serve):

@@ -21,6 +21,7 @@ from unrender.reading.options import Options
 from unrender.server import bodies, descriptions, events, problems
 from unrender.server.docs import render
 from unrender.server.guard import Guard
+from unrender.server.hosts import Hosts
 from unrender.server.limits import Budget, Limits
 from unrender.server.metrics import Metrics
 from unrender.server.page import page_routes
@@ -36,8 +37,8 @@ _BYTES_PER_CHARACTER = 12  # of JSON, at most: \ud83d\ude00
 _T = TypeVar("_T")
 
 
-def create_app(shelf: Shelf, limits: Limits | None = None, token: str = "") -> FastAPI:
-    """Make the application: models, limits, and the token that requests must carry, if any."""
+def create_app(shelf: Shelf, limits: Limits | None = None, token: str = "", *, hosts: Hosts | None = None) -> FastAPI:
+    """Make the application: models, limits, the token that requests must carry, and the names it answers to, if any."""
     service = Service(shelf, limits or Limits())
 
     @asynccontextmanager
@@ -59,11 +60,11 @@ def create_app(shelf: Shelf, limits: Limits | None = None, token: str = "") -> F
     app.include_router(page_routes(), include_in_schema=False)
 
     @app.get("/docs", include_in_schema=False)
-    def docs() -> HTMLResponse:
-        return HTMLResponse(render(app.openapi()))
+    def docs(request: Request) -> HTMLResponse:
+        return HTMLResponse(render(app.openapi(), str(request.base_url).rstrip("/")))
 
     problems.install(app)
-    app.add_middleware(Guard, limits=service.limits, metrics=service.metrics, token=token)
+    app.add_middleware(Guard, limits=service.limits, metrics=service.metrics, token=token, hosts=hosts or Hosts())
     return app
 
 

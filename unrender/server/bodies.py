@@ -55,13 +55,19 @@ async def receive(
 ) -> AsyncIterator[_T]:
     """Receive a body within the limits; its bytes count against the budget while the context lasts."""
     taken = 0
+    too_large = HttpError(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"The body exceeds the limit of {limits.body_bytes:,} bytes; send a smaller file.",
+    )
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limits.body_bytes:
+        raise too_large
 
     async def chunks() -> Chunks:
         nonlocal taken
         async for chunk in request.stream():
             if taken + len(chunk) > limits.body_bytes:
-                sentence = f"The body exceeds the limit of {limits.body_bytes:,} bytes; send a smaller file."
-                raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
+                raise too_large
             budget.take(len(chunk))
             taken += len(chunk)
             yield chunk
@@ -72,7 +78,7 @@ async def receive(
         yield body
     except TimeoutError as error:
         sentence = f"The body did not arrive within {limits.body_seconds:g} seconds."
-        raise HttpError(HTTPStatus.REQUEST_TIMEOUT, sentence, headers={"Connection": "close"}) from error
+        raise HttpError(HTTPStatus.REQUEST_TIMEOUT, sentence) from error
     except ClientDisconnect as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, "The client went away before its body was complete.") from error
     finally:

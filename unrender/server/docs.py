@@ -10,11 +10,11 @@ _Node = Mapping[str, object]
 _CODE = re.compile(r"`([^`]+)`")
 
 
-def render(description: _Node) -> str:
-    """Write the description as HTML."""
+def render(description: _Node, address: str) -> str:
+    """Write the description as HTML, with commands for the server at this address."""
     info = _at(description, "info")
     body = "".join(
-        _operation(path, method, _at(methods, method))
+        _operation(address, path, method, _at(methods, method))
         for path, methods in cast(Mapping[str, _Node], description["paths"]).items()
         for method in methods
     )
@@ -31,7 +31,7 @@ def render(description: _Node) -> str:
     )
 
 
-def _operation(path: str, method: str, operation: _Node) -> str:
+def _operation(address: str, path: str, method: str, operation: _Node) -> str:
     parts = [f"<section><h2><code>{method.upper()} {escape(path)}</code></h2>", _paragraphs(operation)]
     rows = [_parameter(item) for item in cast(list[_Node], operation.get("parameters", []))]
     if rows:
@@ -40,15 +40,14 @@ def _operation(path: str, method: str, operation: _Node) -> str:
     if body:
         kinds = ", ".join(f"<code>{escape(kind)}</code>" for kind in body)
         parts.append(f"<p>Body: {kinds}</p>")
-    parts.append(f"<p>Try it:</p><pre><code>{escape(_command(path, method, list(body)))}</code></pre>")
+    parts.append(f"<p>Try it:</p><pre><code>{escape(_command(address + path, method, list(body)))}</code></pre>")
     answers = cast(Mapping[str, _Node], operation["responses"])
     parts.append("<table><caption>Answers</caption>")
     parts += [f"<tr><th>{status}</th><td>{_answer(answers[status])}</td></tr>" for status in sorted(answers)]
     return "".join([*parts, "</table></section>"])
 
 
-def _command(path: str, method: str, kinds: list[str]) -> str:
-    address = f"http://127.0.0.1:8000{path}"
+def _command(address: str, method: str, kinds: list[str]) -> str:
     if method == "get":
         return f"curl {address}"
     if "application/json" in kinds:

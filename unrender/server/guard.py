@@ -1,4 +1,4 @@
-"""What stands before every route: the token, the number of requests at once, safe headers, counting, and the last net.
+"""What stands before every route: names, the token, how many requests at once, safe headers, counts, the last net.
 
 Plain ASGI, so that a body is not read and a client's leaving is not hidden from the routes.
 """
@@ -10,14 +10,17 @@ from contextlib import suppress
 from http import HTTPStatus
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from unrender.server.hosts import Hosts
 from unrender.server.limits import Budget, Limits
 from unrender.server.metrics import Metrics
 from unrender.server.problems import HttpError
 
 _LOG = logging.getLogger("unrender.server")
 _DRAIN_SECONDS = 5.0
+_LAST_ANSWERS = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)  # the connection ends with them
 _DRAINED = 4  # times the limit: so much of a body that is too large is still received
 _CLOSED_PATHS = ("/v1/", "/metrics")  # only these need the token: the page itself holds nothing
 _HEADERS = {
@@ -36,9 +39,9 @@ _HEADERS = {
 class Guard:
     """Lets requests through, or answers in the routes' place."""
 
-    def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics, token: str = "") -> None:
+    def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics, token: str, hosts: Hosts) -> None:
         self._app, self._metrics, self._limits = app, metrics, limits
-        self._token = token.encode()
+        self._hosts, self._token = hosts, token.encode()
         self._requests = Budget(limits.connections)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,18 +55,22 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                self._dress(message)
                 self._metrics.count("requests", route=_route(scope), status=str(message["status"]))
                 if message["status"] != HTTPStatus.REQUEST_TIMEOUT:
                     await body.drain(_DRAINED * self._limits.body_bytes)
+                ends = message["status"] in _LAST_ANSWERS or not body.complete
+                self._dress(message, {"Connection": "close"} if ends else {})
             await send(message)
 
         counted = False
         try:
+            self._hosts.check(scope["method"], Headers(scope=scope))
             self._check_token(scope)
             self._requests.take(1)
             counted = True
             await self._app(scope, body.receive, answer)
+        except ClientDisconnect:  # nobody is left to be told
+            return
         except Exception as error:  # noqa: BLE001 - the last net: whatever it is, the client gets an answer
             if not isinstance(error, HttpError):
                 _LOG.exception("%s %s failed", scope["method"], scope["path"])
@@ -73,9 +80,9 @@ class Guard:
             if counted:
                 self._requests.give(1)
 
-    def _dress(self, message: Message) -> None:
+    def _dress(self, message: Message, more: dict[str, str]) -> None:
         headers = MutableHeaders(scope=message)
-        for name, value in _HEADERS.items():
+        for name, value in {**_HEADERS, **more}.items():
             headers.setdefault(name, value)
 
     def _check_token(self, scope: Scope) -> None:
@@ -95,7 +102,7 @@ class _Body:
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
-        self._complete = False
+        self.complete = False
         self._awaited = (
             Headers(scope=scope).get("expect", "").lower() != "100-continue"
         )  # else sent only when asked for
@@ -103,7 +110,7 @@ class _Body:
     async def receive(self) -> Message:
         message = await self._receive()
         self._awaited = True
-        self._complete = self._complete or not message.get("more_body", False)
+        self.complete = self.complete or not message.get("more_body", False)
         return message
 
     async def drain(self, limit: int) -> None:
@@ -111,7 +118,7 @@ class _Body:
         forgotten = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN_SECONDS):
-                while self._awaited and not self._complete and forgotten <= limit:
+                while self._awaited and not self.complete and forgotten <= limit:
                     forgotten += len((await self.receive()).get("body", b""))
 
 

@@ -68,14 +68,6 @@ class Converted(BaseModel):
     text: str
 
 
-class StatusShape(BaseModel):
-    """How a reading ended; `position` is the token a repetition was cut at, `reason` why a page failed."""
-
-    kind: StatusKind
-    position: int | None = None
-    reason: str = ""
-
-
 class BoxShape(BaseModel):
     """A rectangle in pixels of the upright page."""
 
@@ -83,6 +75,15 @@ class BoxShape(BaseModel):
     y0: float
     x1: float
     y1: float
+
+
+class StatusShape(BaseModel):
+    """How a reading ended; `position` is the token a repetition was cut at, `reason` why a page failed."""
+
+    kind: StatusKind
+    position: int | None = None
+    reason: str = ""
+    box: BoxShape | None = None
 
 
 class AlternativeShape(BaseModel):
