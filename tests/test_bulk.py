@@ -17,10 +17,10 @@ from unrender.bulk import Command, Plan, execute, prepare, status
 from unrender.bulk.inputs import list_files
 from unrender.bulk.plan import begin
 from unrender.bulk.rows import Row, count, count_shard, encode
-from unrender.bulk.storage import Storage, StorageError
+from unrender.bulk.storage import Storage
 from unrender.bulk.workers import Piece, Tally, Workplace
 from unrender.documents import Block, Document, Page
-from unrender.errors import ConfigError, DataError, NotationError
+from unrender.errors import ConfigError, DataError, NotationError, UnrenderError
 from unrender.reading.options import Input
 
 ROOT = Path(__file__).parent.parent
@@ -153,7 +153,7 @@ def test_a_killed_run_goes_on_and_ends_with_every_page_once(tmp_path):
 def test_a_full_disk_ends_the_run_and_leaves_no_half_shard(tmp_path):
     make_files(tmp_path, "good", "good", "fill", "good")
     plan = plan_of(tmp_path)
-    with pytest.raises(StorageError, match="cannot be written"):
+    with pytest.raises(UnrenderError, match="cannot be written"):
         execute(plan, workers=1, factory=open_fake)
     assert set(pages_of(tmp_path)) == {("000.png", 1), ("001.png", 1)}
     (tmp_path / "released").touch()
@@ -198,6 +198,8 @@ def test_folders_patterns_lists_and_addresses_name_each_file_once(tmp_path, monk
     assert list_files([f"file://{tmp_path}/*.jpg"]) == [f"file://{tmp_path}/d.jpg"]
     with pytest.raises(DataError, match="no image or PDF"):
         list_files(["*.gif"])
+    with pytest.raises(DataError, match="no such file"):
+        list_files(["typo"])
 
 
 def test_a_file_at_an_address_is_fetched_by_its_reader_and_one_that_is_gone_is_a_failed_row(tmp_path):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from unrender.bulk.storage import connect, is_remote, selector
+from unrender.bulk.storage import absolute, connect, is_remote, selector
 from unrender.errors import DataError
 from unrender.reading.sources import SUFFIXES
 
@@ -19,13 +19,6 @@ def list_files(names: Sequence[str]) -> list[str]:
     return sorted(found)
 
 
-def absolute(name: str) -> str:
-    """Return a name that means the same in every process and folder."""
-    if name.startswith("@"):
-        return f"@{os.path.abspath(name[1:])}"
-    return name if is_remote(name) else os.path.abspath(name)
-
-
 def _expand(name: str) -> Iterator[str]:
     if name.startswith("@"):
         yield from _listed(Path(name[1:]))
@@ -36,8 +29,10 @@ def _expand(name: str) -> Iterator[str]:
         yield from (path for path in walked if _is_picture(path))
     elif glob.has_magic(name) and not os.path.lexists(name):
         yield from (os.path.abspath(path) for path in glob.iglob(name, recursive=True) if os.path.isfile(path))
-    else:
+    elif os.path.lexists(name):
         yield os.path.abspath(name)
+    else:
+        raise DataError(f"{name}: there is no such file or folder.")
 
 
 def _listed(path: Path) -> Iterator[str]:

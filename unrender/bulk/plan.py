@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 
 from unrender import __version__, checkpoints, formats
-from unrender.bulk.inputs import absolute, list_files
+from unrender.bulk.inputs import list_files
 from unrender.bulk.rows import JSON_LINES, PARQUET, choose_kind
-from unrender.bulk.storage import Storage
+from unrender.bulk.storage import Storage, absolute
 from unrender.engines.sessions import count_cores
 from unrender.errors import ConfigError, DataError, NotationError
 from unrender.reading.reader import Reader
@@ -128,7 +128,12 @@ def _settled(command: Command) -> Command:
     """Name files and model so that they mean the same on every machine and in every folder."""
     folder = command.model is not None and Path(command.model).is_dir()
     model = str(Path(command.model or "").absolute()) if folder else command.model
-    return replace(command, inputs=tuple(map(absolute, command.inputs)), model=model)
+    return replace(command, inputs=tuple(map(_place, command.inputs)), model=model)
+
+
+def _place(name: str) -> str:
+    sign = "@" if name.startswith("@") else ""
+    return sign + absolute(name.removeprefix(sign))
 
 
 def _examine(command: Command) -> tuple[str, str]:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from unrender.bulk.plan import SHARD, Plan, chunks, load
@@ -15,6 +16,7 @@ from unrender.bulk.workers import (
     LocalWorker,
     Piece,
     RayWorker,
+    Reply,
     Trouble,
     Worker,
     WorkerDiedError,
@@ -27,6 +29,8 @@ from unrender.errors import UnrenderError
 
 PROGRESS = "progress.json"
 _REPORT_SECONDS = 1.0
+_STARTS = 3  # of a worker, before the run is given up
+_REASONS = 20  # that failures are counted by
 _ATTEMPTS = 2  # at a file alone, before it is given up
 _COUNTERS = 16  # threads that count finished shards
 
@@ -126,11 +130,13 @@ class _Run:
     def progress(self) -> Progress:
         with self._lock:
             total = self._old + self._new
+            reasons = dict(total.failures.most_common(_REASONS))
+            other = total.failures.total() - sum(reasons.values())
             return Progress(
                 chunks=self._plan.chunks,
                 done=self._before + self._fresh_chunks,
                 pages=total.pages,
-                failures=dict(total.failures.most_common()),
+                failures=reasons | ({"other reasons": other} if other else {}),
                 seconds=time.monotonic() - self._began,
                 fresh_pages=self._new.pages,
                 fresh_chunks=self._fresh_chunks,
@@ -183,28 +189,29 @@ class _Run:
             reason = answer.reason
         return failed_rows(self._plan, file, reason)
 
-    def _ask(self, worker: Worker, piece: Piece) -> "Tally | list[Row] | Trouble":
+    def _ask(self, worker: Worker, piece: Piece) -> Reply:
         """Ask a worker; one that died is replaced at once, and the new one has to answer before a file is blamed."""
         try:
             reply = worker.ask(piece)
         except WorkerDiedError as error:
-            if self._stopped:
-                raise UnrenderError("The run was stopped.") from None
-            worker.start()
-            check = _answer(worker)
-            reply = Trouble(str(error)) if check is None else check
+            self._replace(worker)
+            return Trouble(str(error))
         if isinstance(reply, Trouble) and reply.final:
-            raise StorageError(reply.reason)
+            raise UnrenderError(reply.reason)
         return reply
 
-
-def _answer(worker: Worker) -> Trouble | None:
-    """Have a new worker open its reader; tell why if it cannot."""
-    try:
-        reply = worker.ask(Piece(()))
-    except WorkerDiedError as error:
-        return Trouble(f"No worker can be kept alive: {error}.", final=True)
-    return reply if isinstance(reply, Trouble) else None
+    def _replace(self, worker: Worker) -> None:
+        """Start a worker again; where none can work, no file is to blame and the run ends."""
+        for _ in range(_STARTS):
+            if self._stopped:
+                break
+            worker.start()
+            with suppress(WorkerDiedError):
+                reply = worker.ask(Piece(()))
+                if isinstance(reply, Trouble):
+                    raise UnrenderError(reply.reason)
+                return
+        raise UnrenderError("No reading process stays alive, perhaps for lack of memory; try fewer --workers.")
 
 
 def _waiting(plan: Plan, storage: Storage, done: set[str]) -> Iterator[Piece]:

@@ -25,9 +25,9 @@ class Storage:
     """One folder in which a file is there whole or not at all."""
 
     def __init__(self, address: str) -> None:
-        self.address = address
+        self.address = absolute(address)
         self._remote: FileSystem | None = None
-        self._folder = os.path.abspath(address)
+        self._folder = self.address
         if is_remote(address):
             self._remote, self._folder = connect(address)
 
@@ -96,6 +96,11 @@ class Storage:
             stream.write(content)
         if not direct:
             remote.move(path, f"{self._folder}/{name}")
+
+
+def absolute(name: str) -> str:
+    """Return a name that means the same in every process and folder."""
+    return name if is_remote(name) else os.path.abspath(name)
 
 
 def is_remote(name: str) -> bool:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from typing import Protocol, TypeAlias
 
 from unrender.bulk.plan import Plan, version_of
@@ -130,6 +131,7 @@ class LocalWorker:
 
     def __init__(self, plan: Plan, factory: Factory) -> None:
         self._plan, self._factory = plan, factory
+        self._process: SpawnProcess | None = None
 
     def start(self) -> None:
         context = get_context("spawn")
@@ -143,13 +145,19 @@ class LocalWorker:
             self._pipe.send(piece)
             reply: Reply = self._pipe.recv()
         except (EOFError, OSError) as error:
-            self._process.join()
-            raise WorkerDiedError(f"the process that read it died (exit code {self._process.exitcode})") from error
+            raise WorkerDiedError(f"the process that read it died ({self._bury()})") from error
         return reply
 
     def end(self) -> None:
-        self._process.kill()
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+
+    def _bury(self) -> str:
+        assert self._process is not None
+        self._pipe.close()
         self._process.join()
+        return f"exit code {self._process.exitcode}"
 
 
 class RayWorker:
@@ -192,6 +200,7 @@ def join_cluster(address: str, workers: int | None) -> int:
         ray.init(
             address=address,
             num_cpus=workers if address == "local" else None,
+            ignore_reinit_error=True,  # a caller may have joined already
             log_to_driver=False,
             logging_level=logging.ERROR,
         )

@@ -39,7 +39,7 @@ def bulk(
     """Read very many files, each page once, on all cores or on a Ray cluster.
 
     One row a page goes to Parquet or JSON Lines shards. A run that was killed goes on when the same command is given
-    again. A page that cannot be read is a row with status `failed` and the reason.
+    again. A page that cannot be read is a row with status `failed` and the reason; it does not change the exit code.
 
     Examples:
     unrender bulk scans/ -o out/;
