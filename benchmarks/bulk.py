@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from unrender.reading.reader import Reader
@@ -103,7 +104,8 @@ def kill(desk: Path, files: Sequence[Path], kills: int) -> None:
         while len(list(out.glob("part-*"))) < enough and process.poll() is None:
             time.sleep(0.01)
         time.sleep(rng.uniform(0.0, LONGEST_WAIT))
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         print(f"kill {number + 1}: {len(list(out.glob('part-*')))} shards", flush=True)
     subprocess.run(command, check=True)
