@@ -12,7 +12,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from unrender.checkpoints.places import cache_folder
+from unrender.checkpoints import cache_folder
 from unrender.models.config import CnnConfig, EncoderConfig, SwinConfig
 from unrender.models.formula import formula
 from unrender.tokens import LatexTokenizer

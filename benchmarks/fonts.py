@@ -12,7 +12,7 @@ import sys
 from PIL import Image, ImageOps
 from rich.progress import track
 
-from unrender.checkpoints.places import cache_folder
+from unrender.checkpoints import cache_folder
 from unrender.metrics import wer_visible
 from unrender.reading.options import Input, Options
 from unrender.reading.reader import Reader

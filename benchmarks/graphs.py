@@ -19,11 +19,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from unrender.engines.export.pages import add_pages
 
 from unrender.bench.measure import interleave
 from unrender.engines.export.encoders import build_encoder
 from unrender.engines.export.graph import Graph
-from unrender.engines.export.pages import add_pages
 from unrender.engines.sessions import open_session
 from unrender.layers.seq2seq import VisionText
 from unrender.layers.spatial import PageInputs, PageModel

@@ -13,7 +13,7 @@ import sys
 from PIL import Image, ImageOps
 from rapidfuzz.distance import Levenshtein
 
-from unrender.checkpoints.places import cache_folder
+from unrender.checkpoints import cache_folder
 from unrender.documents import Box
 from unrender.reading.options import Options
 from unrender.reading.reader import Reader

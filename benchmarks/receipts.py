@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from unrender.checkpoints import find_pages
+from unrender.checkpoints import load
 from unrender.evaluation.datasets import Example
 from unrender.evaluation.datasets.sroie import open_sroie
 from unrender.metrics import record_f1
@@ -30,8 +30,7 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=20, help="how many are read from pixels")
     arguments = parser.parse_args()
     receipts = list(open_sroie(arguments.folder, held_out=True))
-    loaded = find_pages("receipt")
-    assert loaded is not None
+    loaded = load("receipt")
     reader = RapidReader(threads=1)
     work = LabelSystem.open(loaded)
     said: dict[str, object] = {"torn": torn(work, receipts)}

@@ -35,7 +35,8 @@ from unrender.engines.export import write_decoder, write_graphs
 from unrender.engines.onnx_engine import OnnxEngine, OnnxRun
 from unrender.layers.seq2seq import VisionText
 from unrender.models import preset
-from unrender.models.config import DecoderConfig, ModelConfig, to_json
+from unrender.models.codec import to_json
+from unrender.models.config import DecoderConfig, TextConfig
 from unrender.models.formula import formula
 
 RESULTS = Path(__file__).parent / "results.json"
@@ -112,7 +113,7 @@ def _lines(path: str) -> list[str]:
     return Path(path).read_text().splitlines() if Path(path).is_file() else []
 
 
-def _config(name: str) -> ModelConfig:
+def _config(name: str) -> TextConfig:
     if name == "formula":
         return formula(_FORMULA_VOCABULARY)
     config = preset(name)
@@ -121,7 +122,7 @@ def _config(name: str) -> ModelConfig:
     return config
 
 
-def _operations(config: ModelConfig) -> int:
+def _operations(config: TextConfig) -> int:
     """Count the floating-point operations from pixels to the decoder's keys and values."""
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -134,7 +135,7 @@ def _operations(config: ModelConfig) -> int:
     return int(counter.get_total_flops())
 
 
-def _weights(config: ModelConfig) -> Weights:
+def _weights(config: TextConfig) -> Weights:
     module = VisionText(config)
     module.init_weights(torch.Generator().manual_seed(0))
     return {name: tensor.numpy() for name, tensor in module.state_dict().items()}
@@ -158,7 +159,7 @@ def _system(plan: Plan, name: str) -> Report:
         return measure_weights(config, take_weights(config, twin), Reference(twin), plan, Path(place), print)
 
 
-def _engines(config: ModelConfig, plan: Plan, folder: Path) -> Iterator[tuple[str, OnnxEngine]]:
+def _engines(config: TextConfig, plan: Plan, folder: Path) -> Iterator[tuple[str, OnnxEngine]]:
     weights = _weights(config)
     for name in ("onnx", "onnx int8"):
         graphs = folder / name
@@ -253,7 +254,7 @@ def _area(plan: Plan) -> dict[str, object]:
     return {"sizes": found}
 
 
-def _scaled(config: ModelConfig, scale: float) -> ModelConfig:
+def _scaled(config: TextConfig, scale: float) -> TextConfig:
     if config.name == "formula":
         return config
     multiple = config.encoder.size_multiple
@@ -262,7 +263,7 @@ def _scaled(config: ModelConfig, scale: float) -> ModelConfig:
     return replace(config, image=replace(config.image, height=height, width=width))
 
 
-def _scaled_pixels(config: ModelConfig, scale: float) -> np.ndarray:
+def _scaled_pixels(config: TextConfig, scale: float) -> np.ndarray:
     pixels = make_pixels(config, 1)
     if config.name != "formula":
         return pixels

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.checkpoints.pages import wordpiece
+from unrender.checkpoints.vocabulary import wordpiece
 from unrender.engines.labelling import LabelTokenizer
 from unrender.models.config import ImagePrep
 from unrender.models.layoutlmv2 import LayoutConfig, PageModelConfig, SmallCnnConfig

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from unrender.checkpoints import find_pages
+from unrender.checkpoints import load
 from unrender.cli.main import app
 from unrender.decoding.calibration import AS_IT_IS, confidence_of, fit_line, log_odds
 from unrender.evaluation.calibrate import cross_validated_error, fit_lines
@@ -130,8 +130,7 @@ def write_set(folder: Path, count: int) -> None:
 
 
 def test_the_command_line_fits_a_reader_on_receipts(tmp_path, run):
-    loaded = find_pages("receipt")
-    assert loaded is not None
+    loaded = load("receipt")
     model, receipts = tmp_path / "model", tmp_path / "set"
     shutil.copytree(loaded.folder, model)
     receipts.mkdir()

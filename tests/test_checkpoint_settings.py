@@ -93,8 +93,8 @@ def _edit(folder: Path, side: str, key: str, value: object) -> None:
         ("decoder", "model_type", "gpt2", "decoder 'gpt2' is not known; known are mbart and trocr"),
         ("decoder", "activation_function", "silu", "activation 'silu' is not known"),
         ("encoder", "use_absolute_embeddings", True, "absolute positions is not supported"),
-        ("decoder", "vocab_size", "many", "'many' is not a whole number"),
-        ("decoder", "vocab_size", None, "None is not a whole number"),
+        ("decoder", "vocab_size", "many", '"many" is not a whole number'),
+        ("decoder", "vocab_size", None, "null is not a whole number"),
         ("encoder", "depths", 3, "3 is not a list"),
     ],
 )

@@ -23,7 +23,7 @@ from unrender.engines.export.quantise import quantise
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.engines.torch_engine import TorchEngine, open_engine
 from unrender.errors import ModelError
-from unrender.models.config import to_json
+from unrender.models.codec import to_json
 from unrender.models.trocr import TROCR_SMALL
 
 _PUBLISHED = [oracles.donut, oracles.nougat, oracles.trocr_base, oracles.trocr_small, oracles.swimnet]

@@ -30,7 +30,7 @@ ARROWS: dict[str, frozenset[str]] = {
         "formats": "documents latex",
         "tasks": "documents formats latex metrics",
         "layers": "models",
-        "checkpoints": "models tokens",
+        "checkpoints": "layers models tokens",
         "engines": "checkpoints decoding layers models",
         "reading": "checkpoints decoding documents engines images latex metrics models tasks tokens words",
         "evaluation": "checkpoints decoding documents engines formats images latex metrics models reading tasks "

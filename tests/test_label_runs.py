@@ -13,7 +13,8 @@ from PIL import Image, ImageDraw
 
 from benchmarks import layoutlmv2 as comparison
 from tests.conftest import Ran
-from unrender.checkpoints.pages import load_pages, wordpiece
+from unrender.checkpoints import load
+from unrender.checkpoints.vocabulary import wordpiece
 from unrender.documents import Box
 from unrender.errors import ConfigError, DataError, MissingExtraError
 from unrender.training import recipes, runs
@@ -79,7 +80,7 @@ def test_fine_tuning_writes_a_folder_that_reads(tmp_path, start):
     data = write_receipts(tmp_path / "set")
     course = replace(TUNE, made_receipts=2, made_others=2, recipe=replace(FAST, validate_updates=2))
     folder = runs.train(course, Request(folder=tmp_path / "run", data=data))
-    loaded = load_pages(folder)
+    loaded = load(folder)
     assert loaded.config.task == "receipt"
     assert set(loaded.weights()) == set(begin(loaded.config, start, tmp_path / "again")[0].state_dict())
     assert (folder / "lexicon.txt").is_file()

@@ -104,7 +104,7 @@ def test_a_page_without_words_cannot_be_labelled(tokenizer):
 
 
 def test_a_tokenizer_without_special_tokens_is_refused(tmp_path):
-    from unrender.checkpoints.pages import wordpiece
+    from unrender.checkpoints.vocabulary import wordpiece
     from unrender.engines.labelling import LabelTokenizer
 
     (tmp_path / "tokenizer.json").write_text(wordpiece(["[UNK]", "a"]))

@@ -10,7 +10,8 @@ import pytest
 import torch
 from PIL import Image
 
-from unrender.checkpoints.pages import load_pages, save_pages, wordpiece
+from unrender.checkpoints import load, save
+from unrender.checkpoints.vocabulary import wordpiece
 from unrender.documents import Box, Page
 from unrender.errors import ConfigError, ImageError, ModelError
 from unrender.evaluation.datasets import open_dataset
@@ -63,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = PageModel(config)
     model.init_weights(torch.Generator().manual_seed(0))
     weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-    return save_pages(tmp_path_factory.mktemp("page") / "model", config, weights, wordpiece(layout_models.VOCABULARY))
+    return save(tmp_path_factory.mktemp("page") / "model", config, weights, wordpiece(layout_models.VOCABULARY))
 
 
 @pytest.fixture
@@ -292,7 +293,7 @@ def test_plain_labels_become_entities(tmp_path):
 
 
 def test_page_models_are_listed_and_their_folders_named(folder, run):
-    assert load_pages(folder).config.name == "tiny"
+    assert load(folder).config.name == "tiny"
     ran = run("models", "--json")
     names = {entry["name"]: entry for entry in json.loads(ran.out)}
     assert names["layoutlmv2-base"]["parameters"] == 200_081_984

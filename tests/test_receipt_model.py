@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unrender.checkpoints import find_pages, resolve
+from unrender.checkpoints import load, resolve
 from unrender.reading.labels import LabelSystem
 from unrender.reading.receipts import FIELDS
 from unrender.training.receipt.made_documents import MadeDocument, make_document
@@ -22,7 +22,7 @@ _SOME = range(4)
 
 @pytest.fixture(scope="module")
 def work() -> LabelSystem:
-    loaded = find_pages("receipt")
+    loaded = load("receipt")
     assert loaded is not None
     return LabelSystem.open(loaded)
 

@@ -10,7 +10,8 @@ from unrender.bench.systems import Plan, Reference, measure_folder, measure_weig
 from unrender.bench.twins import build_twin, take_weights
 from unrender.checkpoints.files import find_safetensors
 from unrender.errors import ConfigError
-from unrender.models import preset
+from unrender.models import ModelConfig, preset
+from unrender.models.config import TextConfig
 
 __all__ = ["Plan", "Report", "bench"]
 
@@ -24,11 +25,17 @@ def bench(
         raise ConfigError(f"there is nothing called {against!r} to compare with; choose transformers")
     with tempfile.TemporaryDirectory() as folder:
         if against:
-            config = preset(model)
+            config = _text(preset(model))
             twin = build_twin(config)
             reference = Reference(twin=twin)
             return measure_weights(config, take_weights(config, twin), reference, plan, Path(folder), progress)
         loaded = checkpoints.load(model)
         if not find_safetensors(loaded.folder):
-            return measure_folder(loaded.config, loaded.folder, plan, progress)
-        return measure_weights(loaded.config, loaded.weights(), Reference(), plan, Path(folder), progress)
+            return measure_folder(loaded.text_config, loaded.folder, plan, progress)
+        return measure_weights(loaded.text_config, loaded.weights(), Reference(), plan, Path(folder), progress)
+
+
+def _text(config: ModelConfig) -> TextConfig:
+    if not isinstance(config, TextConfig):
+        raise ConfigError(f"{config.name} has no counterpart that writes text")
+    return config

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from unrender.models.config import ModelConfig
-from unrender.models.parameters import state
+from unrender.checkpoints.shapes import state
+from unrender.models.config import TextConfig
 
 _STREAM_BYTES = 256 << 20
 _MATRIX = 1536
@@ -41,7 +41,7 @@ def measure_products(threads: int) -> float:
     return 2 * _MATRIX**3 / best
 
 
-def bytes_per_token(config: ModelConfig) -> int:
+def bytes_per_token(config: TextConfig) -> int:
     """Return how many bytes of 32-bit weights one step of the decoder has to read."""
     total = 0
     for name, shape in state(config).parameters.items():

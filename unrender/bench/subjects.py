@@ -10,7 +10,7 @@ from unrender.bench.measure import Clock
 from unrender.decoding.paths import Decoded
 from unrender.decoding.search import DecoderRun, Engine, beam, greedy
 from unrender.engines.onnx_engine import OnnxEngine, OnnxRun
-from unrender.models.config import ModelConfig
+from unrender.models.config import TextConfig
 
 if TYPE_CHECKING:
     from transformers import VisionEncoderDecoderModel
@@ -36,7 +36,7 @@ class Subject(Protocol):
 class EngineSubject:
     """One of our engines, with everything our decoding records."""
 
-    config: ModelConfig
+    config: TextConfig
     engine: Engine
     clock: Clock
     _kept: tuple[Pixels, DecoderRun] | None = None  # a run that can begin anew spares the encoder
@@ -76,7 +76,7 @@ class EngineSubject:
 class TransformersSubject:
     """A VisionEncoderDecoderModel behind `generate`."""
 
-    def __init__(self, config: ModelConfig, model: "VisionEncoderDecoderModel", clock: Clock) -> None:
+    def __init__(self, config: TextConfig, model: "VisionEncoderDecoderModel", clock: Clock) -> None:
         self._config, self._clock = config, clock
         self._kept: tuple[Pixels, BaseModelOutput] | None = None
         self.model = model

@@ -17,7 +17,8 @@ from unrender.checkpoints import Weights
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.engines.sessions import count_cores
 from unrender.errors import ConfigError, MissingExtraError
-from unrender.models.config import CnnConfig, ModelConfig, to_json
+from unrender.models.codec import to_json
+from unrender.models.config import CnnConfig, TextConfig
 
 if TYPE_CHECKING:
     from transformers import VisionEncoderDecoderModel
@@ -61,7 +62,7 @@ class Reference:
 
 
 def measure_weights(
-    config: ModelConfig, weights: Weights, reference: Reference, plan: Plan, folder: Path, progress: Progress
+    config: TextConfig, weights: Weights, reference: Reference, plan: Plan, folder: Path, progress: Progress
 ) -> Report:
     """Export the weights, whole and in 8 bits, into `folder`, and measure both beside the reference."""
     progress("exporting")
@@ -77,14 +78,14 @@ def measure_weights(
     return Report(config.name, plan.workers, tuple(rows))
 
 
-def measure_folder(config: ModelConfig, folder: Path, plan: Plan, progress: Progress) -> Report:
+def measure_folder(config: TextConfig, folder: Path, plan: Plan, progress: Progress) -> Report:
     """Measure an exported folder as it is; without weights there is nothing to compare it with."""
     engine = OnnxEngine(folder, threads=plan.workers)
     subjects: dict[str, Subject] = {"onnx": EngineSubject(config, engine, clock(plan.cpu_time))}
     return Report(config.name, plan.workers, tuple(_measure_steps(config, subjects, plan, progress)))
 
 
-def make_pixels(config: ModelConfig, images: int) -> Pixels:
+def make_pixels(config: TextConfig, images: int) -> Pixels:
     """Make up images of the size that a model reads."""
     height, width = config.image.height, config.image.width
     if isinstance(config.encoder, CnnConfig):
@@ -93,7 +94,7 @@ def make_pixels(config: ModelConfig, images: int) -> Pixels:
     return rng.standard_normal((images, config.encoder.channels, height, width), dtype=np.float32)
 
 
-def _measure_steps(config: ModelConfig, subjects: Mapping[str, Subject], plan: Plan, progress: Progress) -> list[Row]:
+def _measure_steps(config: TextConfig, subjects: Mapping[str, Subject], plan: Plan, progress: Progress) -> list[Row]:
     """Measure the way to the first token, greedy search at every batch size, and beam search."""
     one = make_pixels(config, 1)
     progress("first token")
@@ -110,7 +111,7 @@ def _measure_steps(config: ModelConfig, subjects: Mapping[str, Subject], plan: P
     return rows
 
 
-def _measure_cold(config: ModelConfig, scripts: Mapping[str, Script], plan: Plan, folder: Path) -> list[Row]:
+def _measure_cold(config: TextConfig, scripts: Mapping[str, Script], plan: Plan, folder: Path) -> list[Row]:
     pixels = folder / "pixels.npy"
     np.save(pixels, make_pixels(config, 1))
     started: dict[str, list[Started]] = {name: [] for name in scripts}
@@ -124,7 +125,7 @@ def _measure_cold(config: ModelConfig, scripts: Mapping[str, Script], plan: Plan
     return [Row("cold start to result", "s", seconds), Row("peak memory", "MB", memory)]
 
 
-def _export(config: ModelConfig, weights: Weights, folder: Path) -> dict[str, Path]:
+def _export(config: TextConfig, weights: Weights, folder: Path) -> dict[str, Path]:
     try:
         from unrender.engines.export import write_decoder, write_graphs
     except ModuleNotFoundError as error:
@@ -139,7 +140,7 @@ def _export(config: ModelConfig, weights: Weights, folder: Path) -> dict[str, Pa
     return folders
 
 
-def _reference(config: ModelConfig, weights: Weights, reference: Reference, plan: Plan) -> Subject:
+def _reference(config: TextConfig, weights: Weights, reference: Reference, plan: Plan) -> Subject:
     import torch
 
     from unrender.engines.torch_engine import TorchEngine
@@ -155,7 +156,7 @@ def _reference(config: ModelConfig, weights: Weights, reference: Reference, plan
 
 
 def _scripts(
-    config: ModelConfig, weights: Weights, reference: Reference, folder: Path, exported: Mapping[str, Path]
+    config: TextConfig, weights: Weights, reference: Reference, folder: Path, exported: Mapping[str, Path]
 ) -> dict[str, Script]:
     """Write the reference to disk and say what each fresh process runs."""
     if reference.twin is None:

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from unrender.checkpoints import Weights, convert
 from unrender.errors import ConfigError, MissingExtraError
-from unrender.models.config import CnnConfig, ModelConfig, SwinConfig, ViTConfig
+from unrender.models.config import CnnConfig, SwinConfig, TextConfig, ViTConfig
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, VisionEncoderDecoderModel
 
 
-def build_twin(config: ModelConfig) -> "VisionEncoderDecoderModel":
+def build_twin(config: TextConfig) -> "VisionEncoderDecoderModel":
     """Build the transformers model of a published system, with random weights."""
     try:
         from transformers import VisionEncoderDecoderModel
@@ -23,12 +23,12 @@ def build_twin(config: ModelConfig) -> "VisionEncoderDecoderModel":
     return model
 
 
-def take_weights(config: ModelConfig, model: "VisionEncoderDecoderModel") -> Weights:
+def take_weights(config: TextConfig, model: "VisionEncoderDecoderModel") -> Weights:
     """Return the weights of a twin under our names."""
     return convert(config, {name: tensor.numpy() for name, tensor in model.state_dict().items()})
 
 
-def _encoder(config: ModelConfig) -> "PreTrainedModel":
+def _encoder(config: TextConfig) -> "PreTrainedModel":
     import transformers as hf
 
     match config.encoder:
@@ -54,7 +54,7 @@ def _encoder(config: ModelConfig) -> "PreTrainedModel":
             raise ConfigError(f"{config.name} has no counterpart in transformers")
 
 
-def _decoder(config: ModelConfig) -> "PreTrainedModel":
+def _decoder(config: TextConfig) -> "PreTrainedModel":
     import transformers as hf
 
     decoder = config.decoder

@@ -1,8 +1,8 @@
 """Model folders: save, load, get by name; published weights under whatever names they carry.
 
-A folder of ours holds config.json, tokenizer.json, weights.safetensors, train.json and card.md and, exported,
-encoder.onnx and decoder.onnx. A published folder is read where it lies if it has safetensors and a tokenizer.json;
-otherwise it is converted once, into a folder of ours in the cache.
+A folder of ours holds config.json, tokenizer.json, weights.safetensors, train.json and card.md and, exported, the
+graphs of its kind. A published folder is read where it lies if it has safetensors and a tokenizer.json; otherwise it
+is converted once, into a folder of ours in the cache.
 """
 
 import hashlib
@@ -24,32 +24,45 @@ from unrender.checkpoints.files import (
     read_pickles,
     write,
 )
-from unrender.checkpoints.pages import LoadedPages, is_page_folder, load_pages
-from unrender.checkpoints.places import cache_folder, download, embedded_names, published_parts, resolve
-from unrender.checkpoints.published import read_config
-from unrender.checkpoints.settings import read_json
+from unrender.checkpoints.locations import (
+    JOINED,
+    Location,
+    cache_folder,
+    download,
+    embedded_names,
+    locate,
+    published_parts,
+    resolve,
+)
+from unrender.checkpoints.published import describe
+from unrender.checkpoints.settings import Values, read_json
+from unrender.checkpoints.shapes import Shapes, state
 from unrender.checkpoints.vocabulary import TOKENIZER, make_tokenizer
 from unrender.errors import ModelError
-from unrender.models import PRESETS
-from unrender.models.config import ModelConfig, from_json, to_json
-from unrender.models.parameters import Shape
+from unrender.models import PRESETS, ModelConfig
+from unrender.models.codec import from_values, to_json
+from unrender.models.config import TextConfig
+from unrender.models.layoutlmv2 import LabelConfig
 
 __all__ = [
+    "CONFIG",
+    "GRAPHS",
     "Loaded",
-    "LoadedPages",
     "Weights",
+    "cache_folder",
     "convert",
     "embedded_names",
-    "find_pages",
     "load",
     "resize_bias_table",
     "resize_positions",
     "resolve",
     "save",
+    "write_config",
 ]
 
 CONFIG = "config.json"
-GRAPHS = ("encoder.onnx", "decoder.onnx")
+GRAPHS = {"text": ("encoder.onnx", "decoder.onnx"), "labels": ("labels.onnx",)}  # of each kind of model
+_PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".ckpt")
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,21 @@ class Loaded:
 
     config: ModelConfig
     folder: Path
-    published: bool  # the tensors carry published names
+    published: bool = False  # the tensors carry published names
+
+    @property
+    def text_config(self) -> TextConfig:
+        """The config of a model that writes text; a ModelError if this one does not."""
+        if not isinstance(self.config, TextConfig):
+            raise ModelError(f"{self.config.name} labels the words of pages and writes no text")
+        return self.config
+
+    @property
+    def label_config(self) -> LabelConfig:
+        """The config of a model that labels words; a ModelError if this one does not."""
+        if not isinstance(self.config, LabelConfig):
+            raise ModelError(f"{self.config.name} writes text and does not label words")
+        return self.config
 
     @property
     def tokenizer(self) -> Path | None:
@@ -69,7 +96,7 @@ class Loaded:
     @property
     def exported(self) -> bool:
         """Whether the folder holds the graphs that ONNX Runtime reads."""
-        return _exported(self.folder)
+        return all((self.folder / name).is_file() for name in GRAPHS[self.config.kind])
 
     def weights(self) -> Weights:
         """Read every tensor of the model under our names; a ModelError says what does not fit."""
@@ -79,24 +106,16 @@ class Loaded:
         return assemble(plan(files.shapes, self.config, str(self.folder), published=self.published), files.read)
 
 
-def find_pages(source: str | Path) -> LoadedPages | None:
-    """Load a LayoutLMv2 system by name, folder or Hub name; None if the name belongs to a model that writes text."""
-    if str(source) in PRESETS and not Path(source).is_dir():
-        return None
-    folder = resolve(source)
-    return load_pages(folder) if is_page_folder(folder) else None
-
-
 def load(source: str | Path) -> Loaded:
     """Find a model by name, folder or Hub name and read its settings."""
-    if str(source) in PRESETS and not Path(source).is_dir() and len(published_parts(str(source))) > 1:
-        return _put_together(PRESETS[str(source)])
-    folder = resolve(source)
-    if is_page_folder(folder):
-        raise ModelError(f"{source} labels the words of pages and writes no text; read with it, or load_pages(folder)")
-    if "unrender" in read_json(folder / CONFIG):
-        return _load_own(folder)
-    return _load_published(folder, Path(source).name)
+    system = None if Path(source).is_dir() else PRESETS.get(str(source))
+    if system is not None and len(published_parts(system.name)) > 1:
+        return _put_together(system)
+    location = locate(source)
+    values = read_json(location.folder / CONFIG)
+    if "unrender" in values:
+        return _load_own(location.folder, values)
+    return _load_published(location, values, Path(str(source).partition("@")[0]).name)
 
 
 def save(
@@ -108,10 +127,14 @@ def save(
     card: str = "",
     training: str = "",
 ) -> Path:
-    """Write a model folder; `tokenizer` is a tokenizer.json or its text, `training` the text of train.json."""
-    folder = Path(folder)
+    """Write a model folder; `tokenizer` is a tokenizer.json or its text, `training` the text of train.json.
+
+    The parameters are counted here, so that config.json tells their number without torch.
+    """
+    folder, tensors = Path(folder), state(config)
     arrays = {name: np.asarray(tensor) for name, tensor in weights.items()}
-    checked = assemble(plan(_shapes(arrays), config, config.name, published=False), arrays.__getitem__)
+    recipes = plan(_shapes(arrays), config, config.name, published=False, wanted=tensors.all)
+    checked = assemble(recipes, arrays.__getitem__)
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / WEIGHTS, checked)
     if isinstance(tokenizer, Path):
@@ -119,8 +142,15 @@ def save(
     for name, text in ((TOKENIZER, tokenizer), ("card.md", card), ("train.json", training)):
         if text:
             (folder / name).write_text(text, encoding="utf-8")
-    (folder / CONFIG).write_text(to_json(config), encoding="utf-8")  # last: a folder with it is complete
+    write_config(folder, replace(config, parameters=tensors.count))  # last: a folder with it is complete
     return folder
+
+
+def write_config(folder: Path, config: ModelConfig) -> None:
+    """Write config.json; nothing half-written is left under its name."""
+    partial = folder / f"{CONFIG}.partial"
+    partial.write_text(to_json(config), encoding="utf-8")
+    partial.replace(folder / CONFIG)
 
 
 def convert(config: ModelConfig, weights: Mapping[str, Array], *, resize: bool = False, side: str = "") -> Weights:
@@ -133,32 +163,35 @@ def convert(config: ModelConfig, weights: Mapping[str, Array], *, resize: bool =
     return assemble(recipes, weights.__getitem__)
 
 
-def _load_own(folder: Path) -> Loaded:
-    config = from_json((folder / CONFIG).read_text(encoding="utf-8"))
-    if not find_safetensors(folder) and not _exported(folder):
-        pickles = [path.name for path in sorted(folder.iterdir()) if path.suffix in (".bin", ".pt", ".pth", ".ckpt")]
+def _load_own(folder: Path, values: Values) -> Loaded:
+    loaded = Loaded(from_values(values), folder)
+    if not find_safetensors(folder) and not loaded.exported:
+        pickles = [path.name for path in sorted(folder.iterdir()) if path.suffix in _PICKLE_ENDINGS]
         hint = f"; {pickles[0]} is a pickle, which is never opened here" if pickles else ""
-        raise ModelError(f"{folder} has neither {WEIGHTS} nor {' and '.join(GRAPHS)}{hint}")
-    return Loaded(config, folder, published=False)
+        raise ModelError(f"{folder} has neither {WEIGHTS} nor {' and '.join(GRAPHS[loaded.config.kind])}{hint}")
+    return loaded
 
 
-def _load_published(folder: Path, name: str) -> Loaded:
+def _load_published(location: Location, values: Values, name: str) -> Loaded:
+    folder = location.folder
     paths = find_safetensors(folder)
-    if paths:
-        shapes = WeightFiles(paths).shapes
-        config = _named(read_config(folder, shapes), name)
-        if (folder / TOKENIZER).is_file() or make_tokenizer(folder) is None:
-            return Loaded(config, folder, published=True)
+
+    def config_of(shapes: Shapes) -> ModelConfig:
+        found = describe(folder, values, shapes)
+        return replace(found, name=name or found.name, published=location.origin)
+
+    if paths and ((folder / TOKENIZER).is_file() or make_tokenizer(folder) is None):
+        return Loaded(config_of(WeightFiles(paths).shapes), folder, published=True)
     pickles = find_pickles(folder)
     if not paths and not pickles:
         raise ModelError(f"{folder} has no weights: neither model.safetensors nor pytorch_model.bin")
     kept = cache_folder() / "converted" / _fingerprint(folder, paths or pickles)
     if not (kept / CONFIG).is_file():
         weights = _read_all(paths) if paths else read_pickles(pickles)
-        config = _named(read_config(folder, _shapes(weights)), name)
+        config = config_of(_shapes(weights))
         recipes = plan(_shapes(weights), config, str(folder), published=True)
         save(kept, config, assemble(recipes, weights.__getitem__), make_tokenizer(folder))
-    return _load_own(kept)
+    return _load_own(kept, read_json(kept / CONFIG))
 
 
 def _put_together(config: ModelConfig) -> Loaded:
@@ -167,16 +200,13 @@ def _put_together(config: ModelConfig) -> Loaded:
     if not (kept / CONFIG).is_file():
         weights: Weights = {}
         first, second = (download(part) for part in published_parts(config.name))
-        for side, folder in (("encoder", first), ("decoder", second)):
-            paths = find_safetensors(folder)
-            tensors = _read_all(paths) if paths else read_pickles(find_pickles(folder))
+        for side, part in (("encoder", first), ("decoder", second)):
+            paths = find_safetensors(part.folder)
+            tensors = _read_all(paths) if paths else read_pickles(find_pickles(part.folder))
             weights |= convert(config, tensors, side=side)
-        save(kept, config, weights, make_tokenizer(second))
-    return _load_own(kept)
-
-
-def _named(config: ModelConfig, name: str) -> ModelConfig:
-    return replace(config, name=name) if name else config
+        config = replace(config, published=JOINED.join((first.origin, second.origin)))
+        save(kept, config, weights, make_tokenizer(second.folder))
+    return _load_own(kept, read_json(kept / CONFIG))
 
 
 def _read_all(paths: list[Path]) -> Weights:
@@ -184,7 +214,7 @@ def _read_all(paths: list[Path]) -> Weights:
     return {name: files.read(name) for name in files.shapes}
 
 
-def _shapes(weights: Mapping[str, Array]) -> dict[str, Shape]:
+def _shapes(weights: Mapping[str, Array]) -> Shapes:
     return {name: array.shape for name, array in weights.items()}
 
 
@@ -192,7 +222,3 @@ def _fingerprint(folder: Path, paths: list[Path]) -> str:
     """Name a conversion so that a changed file is converted anew."""
     facts = [str(folder.resolve()), *(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in paths)]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
-
-
-def _exported(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in GRAPHS)

@@ -1,5 +1,6 @@
 """From named tensors to the exact set of tensors a model needs: nothing missing, nothing left over, shapes right."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -8,9 +9,9 @@ from numpy.typing import NDArray
 
 from unrender.checkpoints.files import Array, Weights
 from unrender.checkpoints.names import Part, match
+from unrender.checkpoints.shapes import Shape, Shapes, state
 from unrender.errors import ModelError
-from unrender.models.config import ModelConfig
-from unrender.models.parameters import Shape, state
+from unrender.models import ModelConfig
 
 _SHOWN = 6  # names listed in an error
 _PARTS = {"qkv": 3, "key_value": 2}
@@ -32,25 +33,27 @@ def plan(
     source: str,
     *,
     published: bool,
+    wanted: Shapes | None = None,
     resize: bool = False,
     side: str = "",
 ) -> dict[str, Recipe]:
     """Say for each tensor of a model which of the tensors with these shapes it is made from.
 
-    With `published`, names and parts are turned into ours. `resize` accepts position tables made for another size.
+    `wanted` are the tensors of the model, if they are known already. With `published`, names and parts are turned into
+    ours. `resize` accepts position tables made for another size.
     `side` ("encoder" or "decoder") takes one half of the model only. A ModelError names all that does not fit.
     """
-    places = match(shapes, config) if published else {name: Part(name) for name in shapes}
-    places = {name: place for name, place in places.items() if place.name.startswith(side)}
-    wanted = {name: shape for name, shape in state(config).all.items() if name.startswith(side)}
+    matched = match(shapes, config) if published else {name: Part(name) for name in shapes}
+    matched = {name: part for name, part in matched.items() if part.name.startswith(side)}
+    wanted = {name: shape for name, shape in (wanted or state(config).all).items() if name.startswith(side)}
     groups: dict[str, dict[int | None, str]] = {}
-    for name, place in places.items():
-        groups.setdefault(place.name, {})[place.part] = name
+    for name, part in matched.items():
+        groups.setdefault(part.name, {})[part.part] = name
     missing = [name for name in wanted if name not in groups] + list(_missing_parts(groups, wanted))
-    _refuse(missing, [name for name, place in places.items() if place.name not in wanted], source)
+    _refuse(missing, [name for name, part in matched.items() if part.name not in wanted], source)
     recipes = {}
     for name, shape in wanted.items():
-        parts = tuple(groups[name][part] for part in sorted(groups[name], key=lambda part: part or 0))
+        parts = tuple(groups[name][index] for index in sorted(groups[name], key=lambda index: index or 0))
         recipe = Recipe(parts, 1 if name.endswith("specials") else 0, shape)
         _check_shape(name, recipe, shapes, source, resize)
         recipes[name] = recipe
@@ -64,7 +67,8 @@ def assemble(recipes: Mapping[str, Recipe], read: Callable[[str], Array]) -> Wei
         tensors = [read(part) for part in recipe.parts]
         joined = tensors[0] if len(tensors) == 1 else np.concatenate(tensors, axis=recipe.axis)
         floats = joined.astype(np.float32, copy=False) if joined.dtype.kind == "f" else joined
-        weights[name] = floats if floats.shape == recipe.shape else _resized(name, floats, recipe.shape)
+        same = floats.size == math.prod(recipe.shape)
+        weights[name] = floats.reshape(recipe.shape) if same else _resized(name, floats, recipe.shape)
     return weights
 
 
@@ -125,6 +129,8 @@ def _check_shape(name: str, recipe: Recipe, shapes: Mapping[str, Shape], source:
     if len(recipe.parts) > 1:
         found[recipe.axis] = sum(shapes[part][recipe.axis] for part in recipe.parts)
     resizable = resize and (name == _POSITIONS or name.endswith(".bias_table")) and found[1:] == list(recipe.shape[1:])
+    while len(found) > len(recipe.shape) and found[0] == 1:  # published biases of LayoutLMv2 have axes in front
+        del found[0]
     if tuple(found) != recipe.shape and not resizable:
         raise ModelError(f"{source}: {name} has shape {_shape(found)}, but the config asks for {_shape(recipe.shape)}")
 

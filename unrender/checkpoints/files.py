@@ -1,13 +1,14 @@
 """Weight files: safetensors in one piece or in shards, read tensor by tensor; pickles only to convert them."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.checkpoints.settings import read_json
 from unrender.errors import MissingExtraError, ModelError
+from unrender.models.codec import show
 
 Array = NDArray[np.generic]
 Weights = dict[str, Array]
@@ -63,11 +64,7 @@ def find_pickles(folder: Path) -> list[Path]:
 
 def read_pickles(paths: list[Path]) -> Weights:
     """Read pickled tensors without running any code they may carry."""
-    torch_weights: Weights = {}
-    for path in paths:
-        for name, tensor in _unpickle(path).items():
-            torch_weights[name] = tensor
-    return torch_weights
+    return {name: array for path in paths for name, array in _unpickle(path).items()}
 
 
 def write(path: Path, weights: Mapping[str, Array]) -> None:
@@ -83,10 +80,14 @@ def write(path: Path, weights: Mapping[str, Array]) -> None:
 
 
 def _shards(index: Path) -> list[Path]:
-    try:
-        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{index} is not an index of weight files") from error
+    listed = read_json(index).get("weight_map")
+    files = list(listed.values()) if isinstance(listed, dict) else []
+    names = sorted({name for name in files if isinstance(name, str)})
+    if not names or not all(isinstance(name, str) for name in files):
+        raise ModelError(f"{index} is not an index of weight files")
+    for name in names:
+        if Path(name).name != name or "\\" in name or "\0" in name or name in (".", ".."):
+            raise ModelError(f"{index} names {show(name)}, but weight files lie beside it; get the model again")
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
         raise ModelError(f"{index.parent} has no {', '.join(missing)}, which {index.name} lists; copy the whole model")

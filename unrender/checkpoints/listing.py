@@ -1,15 +1,10 @@
-"""Which models there are: those in the package, those kept in the cache, and the seeds' systems."""
+"""Which models there are: those in the package and the seeds' systems."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from unrender import checkpoints
-from unrender.models import PAGE_PRESETS, PRESETS, count_page_parameters, count_parameters
-from unrender.models.config import ModelConfig
-from unrender.models.layoutlmv2 import PageModelConfig
-
-AnyConfig = ModelConfig | PageModelConfig
+from unrender.models import PRESETS, ModelConfig
 
 _BYTES_PER_PARAMETER = 4
 _WEIGHT_ENDINGS = (".onnx", ".safetensors", ".data")
@@ -30,35 +25,29 @@ class ModelEntry:
 
 def list_models() -> list[ModelEntry]:
     """List every model that can be named, those at hand first."""
-    systems: list[AnyConfig] = [*PRESETS.values(), *PAGE_PRESETS.values()]
-    return [*_embedded(), *(_preset(config) for config in systems)]
+    return [*map(_embedded, checkpoints.embedded_names()), *map(_preset, PRESETS.values())]
 
 
-def _embedded() -> Iterator[ModelEntry]:
-    for name in checkpoints.embedded_names():
-        loaded = checkpoints.find_pages(name) or checkpoints.load(name)
-        yield _entry(name, loaded.config, _weight_bytes(loaded.folder), str(loaded.folder))
+def _embedded(name: str) -> ModelEntry:
+    loaded = checkpoints.load(name)
+    return _entry(name, loaded.config, _weight_bytes(loaded.folder), str(loaded.folder))
 
 
-def _preset(config: AnyConfig) -> ModelEntry:
+def _preset(config: ModelConfig) -> ModelEntry:
     where = f"published as {config.published}" if config.published else "to be trained"
-    return _entry(config.name, config, _count(config) * _BYTES_PER_PARAMETER, where)
+    return _entry(config.name, config, config.parameters * _BYTES_PER_PARAMETER, where)
 
 
-def _entry(name: str, config: AnyConfig, size: int, where: str) -> ModelEntry:
+def _entry(name: str, config: ModelConfig, size: int, where: str) -> ModelEntry:
     return ModelEntry(
         name=name,
         task=config.task,
-        parameters=_count(config),
+        parameters=config.parameters,
         bytes=size,
         licence=config.licence,
         where=where,
         seed=config.seed,
     )
-
-
-def _count(config: AnyConfig) -> int:
-    return count_parameters(config) if isinstance(config, ModelConfig) else count_page_parameters(config)
 
 
 def _weight_bytes(folder: Path) -> int:

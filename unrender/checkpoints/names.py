@@ -2,17 +2,20 @@
 
 Four spellings are known, and one pass of rules serves them all: transformers 4 (which the Hub holds), transformers 5,
 the original Donut and Nougat releases (timm's Swin inside), and fairseq's TrOCR. Whatever the rules leave unknown is
-caught afterwards, when names and shapes are compared with `models.parameters`.
+caught afterwards, when names and shapes are compared with those of the modules (`shapes.state`).
 
 A published tensor may be one part of ours: queries, keys and values lie in one tensor here. Its new name then says
-which part, as in `attention.qkv.0.weight`, and `parts_of` takes that apart again.
+which part, as in `attention.qkv.0.weight`, and `match` takes that apart again.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from unrender.models.config import ModelConfig, SwinConfig, ViTConfig
+from unrender.checkpoints import layoutlmv2
+from unrender.models import ModelConfig
+from unrender.models.config import SwinConfig, TextConfig, ViTConfig
+from unrender.models.layoutlmv2 import LabelConfig
 
 _Rules = tuple[tuple[re.Pattern[str], str], ...]
 
@@ -85,7 +88,9 @@ class Part:
 
 
 def match(published: Iterable[str], config: ModelConfig) -> dict[str, Part]:
-    """Return for each published name its place in our model; names that carry nothing are left out."""
+    """Return for each published name the tensor of ours that it belongs to; names that carry nothing are left out."""
+    if isinstance(config, LabelConfig):
+        return {name: Part(new) for name, new in layoutlmv2.match_names(published).items()}
     renamed = {name: _rename(name) for name in published if not _BESIDE.search(name)}
     renamed = {name: new for name, new in renamed.items() if not _unused(new, config)}
     if _merges_first(renamed.values()):
@@ -100,7 +105,7 @@ def _rename(name: str) -> str:
     return f"{side}.{name}"
 
 
-def _unused(name: str, config: ModelConfig) -> bool:
+def _unused(name: str, config: TextConfig) -> bool:
     """Say whether this model does without a tensor that its published file has."""
     if name.startswith("decoder.scores."):
         return config.decoder.tied

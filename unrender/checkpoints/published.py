@@ -1,13 +1,14 @@
-"""The settings of published model folders, turned into a ModelConfig.
+"""The settings of published model folders, turned into a config of ours.
 
-Known are the folders of transformers (model_type vision-encoder-decoder) and the original releases of Donut and Nougat
-(model_type donut or nougat), with preprocessor_config.json and generation_config.json where present.
+Known are the folders of transformers (model_type vision-encoder-decoder or layoutlmv2) and the original releases of
+Donut and Nougat (model_type donut or nougat), with preprocessor_config.json and generation_config.json where present.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from unrender.checkpoints import layoutlmv2
 from unrender.checkpoints.releases import read_release
 from unrender.checkpoints.settings import (
     Values,
@@ -19,46 +20,48 @@ from unrender.checkpoints.settings import (
     as_pair,
     read_json,
 )
+from unrender.checkpoints.shapes import Shape
 from unrender.errors import ConfigError, ModelError
+from unrender.models import ModelConfig
 from unrender.models.config import (
     DecoderConfig,
     EncoderConfig,
     Generation,
     ImagePrep,
-    ModelConfig,
     Resample,
     SwinConfig,
+    TextConfig,
     ViTConfig,
 )
 from unrender.models.donut import DONUT_BASE
 from unrender.models.nougat import NOUGAT_BASE
-from unrender.models.parameters import Shape
 from unrender.models.swimnet import SWIMNET
 from unrender.models.trocr import TROCR_BASE
 
 _RESAMPLE: dict[object, Resample] = {1: "lanczos", 2: "bilinear", 3: "bicubic"}  # Pillow's numbers
 
 
-def read_config(folder: Path, shapes: Mapping[str, Shape]) -> ModelConfig:
-    """Describe a published folder; `shapes` are those of its tensors, which settle what its files leave open."""
-    values = read_json(folder / "config.json")
+def describe(folder: Path, values: Values, shapes: Mapping[str, Shape]) -> ModelConfig:
+    """Describe a published folder by its config.json and, where that leaves things open, the shapes of its tensors."""
     kind = values.get("model_type")
     try:
         if kind == "vision-encoder-decoder":
             return _from_transformers(folder, values, shapes)
         if kind in ("donut", "nougat"):
             return read_release(folder, values, shapes)
+        if kind == "layoutlmv2":
+            return layoutlmv2.describe(values, folder.name, shapes)
     except ConfigError as error:
         raise ModelError(f"{folder / 'config.json'}: {error}") from error
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ModelError(f"{folder / 'config.json'} lacks or misstates a setting: {error}") from error
     raise ModelError(
         f"{folder / 'config.json'}: model_type {kind!r} is not known; "
-        "known are vision-encoder-decoder, donut and nougat, and folders that unrender has saved"
+        "known are vision-encoder-decoder, donut, nougat and layoutlmv2, and folders that unrender has saved"
     )
 
 
-def _from_transformers(folder: Path, values: Values, shapes: Mapping[str, Shape]) -> ModelConfig:
+def _from_transformers(folder: Path, values: Values, shapes: Mapping[str, Shape]) -> TextConfig:
     encoder_values, decoder_values = as_object(values["encoder"]), as_object(values["decoder"])
     pooler = any(name.startswith("encoder.pooler.") for name in shapes)
     encoder = _encoder(encoder_values, pooler)
@@ -76,6 +79,7 @@ def _from_transformers(folder: Path, values: Values, shapes: Mapping[str, Shape]
         generation=generation,
         published="",
         notes=(),
+        parameters=0,
     )
 
 
@@ -145,7 +149,7 @@ def _decoder(values: Values, memory_width: int) -> DecoderConfig:
     )
 
 
-def _nearest(encoder: Values, decoder: DecoderConfig, preparation: Values) -> ModelConfig:
+def _nearest(encoder: Values, decoder: DecoderConfig, preparation: Values) -> TextConfig:
     """Choose the system of the seeds that a folder belongs to, for task, seed and licence."""
     if encoder["model_type"] == "swin":
         return SWIMNET
@@ -155,7 +159,7 @@ def _nearest(encoder: Values, decoder: DecoderConfig, preparation: Values) -> Mo
     return NOUGAT_BASE if nougat else DONUT_BASE
 
 
-def _default_image(encoder: Values, like: ModelConfig) -> ImagePrep:
+def _default_image(encoder: Values, like: TextConfig) -> ImagePrep:
     height, width = as_pair(encoder["image_size"])
     return replace(like.image, height=height, width=width)
 
@@ -205,7 +209,7 @@ def _size(values: Values, defaults: ImagePrep) -> tuple[int, int]:
 
 
 def _generation(
-    folder: Path, values: Values, decoder_values: Values, decoder: DecoderConfig, like: ModelConfig
+    folder: Path, values: Values, decoder_values: Values, decoder: DecoderConfig, like: TextConfig
 ) -> Generation:
     path = folder / "generation_config.json"
     said = read_json(path) if path.is_file() else {}

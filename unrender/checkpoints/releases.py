@@ -1,17 +1,17 @@
-"""The settings of the original Donut and Nougat releases, turned into a ModelConfig."""
+"""The settings of the original Donut and Nougat releases, turned into a TextConfig."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from unrender.checkpoints.settings import Values, as_integer, as_integers
-from unrender.models.config import ModelConfig, SwinConfig
+from unrender.checkpoints.shapes import Shape
+from unrender.models.config import SwinConfig, TextConfig
 from unrender.models.donut import DONUT_BASE
 from unrender.models.nougat import NOUGAT_BASE
-from unrender.models.parameters import Shape
 
 
-def read_release(folder: Path, values: Values, shapes: Mapping[str, Shape]) -> ModelConfig:
+def read_release(folder: Path, values: Values, shapes: Mapping[str, Shape]) -> TextConfig:
     """Describe an original Donut or Nougat release; its config names only what differed between trainings."""
     like = DONUT_BASE if values["model_type"] == "donut" else NOUGAT_BASE
     assert isinstance(like.encoder, SwinConfig)
@@ -45,6 +45,7 @@ def read_release(folder: Path, values: Values, shapes: Mapping[str, Shape]) -> M
         generation=replace(like.generation, max_tokens=longest - 1),
         published="",
         notes=(),
+        parameters=0,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from unrender.errors import ModelError
+from unrender.models.codec import show
 
 Values = Mapping[str, object]
 
@@ -15,6 +16,8 @@ def read_json(path: Path) -> dict[str, object]:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ModelError(f"{path.parent} has no {path.name}; a model folder needs one") from error
+    except RecursionError as error:
+        raise ModelError(f"{path} cannot be read as JSON: it is nested too deeply") from error
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(values, dict):
@@ -24,7 +27,7 @@ def read_json(path: Path) -> dict[str, object]:
 
 def as_object(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is not an object")
+        raise TypeError(f"{show(value)} is not an object")
     return value
 
 
@@ -39,23 +42,23 @@ def as_pair(value: object) -> tuple[int, int]:
 
 def as_integer(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is not a whole number")
+        raise TypeError(f"{show(value)} is not a whole number")
     return value
 
 
 def as_number(value: object) -> float:
-    if not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is not a number")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{show(value)} is not a number")
     return float(value)
 
 
 def as_integers(values: object) -> tuple[int, ...]:
     if not isinstance(values, list | tuple):
-        raise TypeError(f"{values!r} is not a list")
+        raise TypeError(f"{show(values)} is not a list")
     return tuple(as_integer(value) for value in values)
 
 
 def as_numbers(values: object) -> tuple[float, ...]:
     if not isinstance(values, list | tuple):
-        raise TypeError(f"{values!r} is not a list")
+        raise TypeError(f"{show(values)} is not a list")
     return tuple(as_number(value) for value in values)

@@ -1,4 +1,4 @@
-"""tokenizer.json for published folders that have only the older files: vocab.json with merges.txt, or SentencePiece."""
+"""tokenizer.json for published folders that have only the older files: BPE, SentencePiece or WordPiece."""
 
 import json
 import struct
@@ -25,7 +25,24 @@ def make_tokenizer(folder: Path) -> str | None:
     for name in _SENTENCE_PIECES:
         if (folder / name).is_file():
             return _from_sentence_pieces(folder, (folder / name).read_bytes())
+    if (folder / "vocab.txt").is_file():
+        return wordpiece((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
     return None
+
+
+def wordpiece(vocabulary: list[str]) -> str:
+    """Return the text of a tokenizer.json for a list of lower-case WordPiece tokens."""
+    from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
+    from tokenizers.models import WordPiece
+
+    tokenizer = Tokenizer(WordPiece({token: index for index, token in enumerate(vocabulary)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.add_special_tokens(
+        [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]") if token in vocabulary]
+    )
+    return str(tokenizer.to_str())
 
 
 def _from_merges(folder: Path) -> str:
@@ -90,29 +107,29 @@ def _pieces(data: bytes, folder: Path) -> Iterator[tuple[str, float, int]]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    place = 0
-    while place < len(data):
-        key, place = _varint(data, place)
+    start = 0
+    while start < len(data):
+        key, start = _varint(data, start)
         field, wire = key >> 3, key & 7
         if wire == _VARINT:
-            number, place = _varint(data, place)
+            number, start = _varint(data, start)
             yield field, number
             continue
         if wire == _BYTES:
-            length, place = _varint(data, place)
+            length, start = _varint(data, start)
         else:
             length = _FIXED[wire]
-        if place + length > len(data):
+        if start + length > len(data):
             raise ValueError("cut off")
-        yield field, data[place : place + length]
-        place += length
+        yield field, data[start : start + length]
+        start += length
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
+def _varint(data: bytes, start: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        byte = data[place]
+        byte = data[start]
         value |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
+        start, shift = start + 1, shift + 7
         if byte < 0x80:
-            return value, place
+            return value, start

@@ -84,9 +84,12 @@ def models(as_json: AsJson = False) -> None:
 
 def get(name: Annotated[str, typer.Argument(help="Name of a model, or ORG/NAME of published weights.")]) -> None:
     """Fetch a model, convert it if need be, and print its folder."""
-    from unrender.checkpoints import find_pages, load
+    from unrender.checkpoints import load
 
-    typer.echo(str((find_pages(name) or load(name)).folder))
+    loaded = load(name)
+    typer.echo(str(loaded.folder))
+    if loaded.config.published:
+        typer.echo(f"from {loaded.config.published}", err=True)
 
 
 def serve(

@@ -136,15 +136,10 @@ def export(
     int8: Annotated[bool, typer.Option(help="Store weights in 8 bits: a quarter of the size.")] = False,
 ) -> None:
     """Write a model's ONNX graphs, after comparing them with torch step by step."""
-    from unrender.checkpoints import find_pages
-
     with needs("train"):
         from unrender.engines import export as exporting
-        from unrender.engines.page_export import export_pages
 
-    labels = find_pages(model)
-    folder = exporting.export(model, out, int8=int8) if labels is None else export_pages(labels, out, int8=int8)
-    typer.echo(str(folder))
+    typer.echo(str(exporting.export(model, out, int8=int8)))
 
 
 def data(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.checkpoints.pages import GRAPH, LoadedPages
+from unrender.checkpoints import GRAPHS, Loaded
 from unrender.engines.labelling import Ids, Pixels, Scores
 from unrender.engines.sessions import count_cores, open_session
 
@@ -18,7 +18,7 @@ class OnnxLabelEngine:
     """Labels windows one at a time with the exported graph; needs no torch."""
 
     def __init__(self, folder: Path, threads: int | None = None) -> None:
-        self._session = open_session(folder / GRAPH, threads or count_cores())
+        self._session = open_session(folder / GRAPHS["labels"][0], threads or count_cores())
         self._looks = any(value.name == "pixels" for value in self._session.get_inputs())
 
     def label(self, tokens: Ids, boxes: Ids, mask: NDArray[np.bool_], pixels: Pixels | None) -> Scores:
@@ -53,12 +53,12 @@ class TorchLabelEngine:
         return scores
 
 
-def open_torch_engine(loaded: LoadedPages) -> "TorchLabelEngine":
+def open_torch_engine(loaded: Loaded) -> "TorchLabelEngine":
     """Build the module of a loaded model and fill it with its weights."""
     import torch
 
     from unrender.layers.spatial import PageModel
 
-    module = PageModel(loaded.config)
+    module = PageModel(loaded.label_config)
     module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in loaded.weights().items()})
     return TorchLabelEngine(module)

@@ -29,7 +29,7 @@ class OnnxEngine:
         if threads is not None and threads < 1:
             raise ConfigError(f"threads must be at least 1, got {threads}")
         encoder, decoder = Path(folder) / "encoder.onnx", Path(folder) / "decoder.onnx"
-        self.config = config or load(folder).config
+        self.config = config or load(folder).text_config
         self._encoder = open_session(encoder, threads or count_cores())
         self._decoder = open_session(decoder, threads or count_cores())
         self._image = _image_shape(self.config)

@@ -1,7 +1,6 @@
 """Which engine a model folder is read with."""
 
-from unrender.checkpoints import Loaded
-from unrender.checkpoints.pages import GRAPH, LoadedPages
+from unrender.checkpoints import GRAPHS, Loaded
 from unrender.decoding.search import Engine
 from unrender.engines.label_engine import OnnxLabelEngine, open_torch_engine
 from unrender.engines.labelling import LabelEngine
@@ -15,20 +14,20 @@ def open_engine(loaded: Loaded, wanted: str | None = None, threads: int | None =
     if _takes_onnx(loaded, wanted, "ONNX graphs"):
         from unrender.engines.onnx_engine import OnnxEngine
 
-        return OnnxEngine(loaded.folder, config=loaded.config, threads=threads)
+        return OnnxEngine(loaded.folder, config=loaded.text_config, threads=threads)
     from unrender.engines import torch_engine
 
     return torch_engine.open_engine(loaded, watch=_WATCHED_LAYERS)
 
 
-def open_label_engine(loaded: LoadedPages, wanted: str | None = None, threads: int | None = None) -> LabelEngine:
+def open_label_engine(loaded: Loaded, wanted: str | None = None, threads: int | None = None) -> LabelEngine:
     """Open the engine of a model that labels words."""
-    if _takes_onnx(loaded, wanted, GRAPH):
+    if _takes_onnx(loaded, wanted, GRAPHS["labels"][0]):
         return OnnxLabelEngine(loaded.folder, threads)
     return open_torch_engine(loaded)
 
 
-def _takes_onnx(loaded: Loaded | LoadedPages, wanted: str | None, graphs: str) -> bool:
+def _takes_onnx(loaded: Loaded, wanted: str | None, graphs: str) -> bool:
     """Take ONNX where the folder has its graphs, torch otherwise, unless one is asked for."""
     if wanted not in (None, "onnx", "torch"):
         raise ConfigError(f"There is no engine called {wanted}; choose onnx or torch.")

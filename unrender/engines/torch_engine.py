@@ -16,9 +16,9 @@ from unrender.models.config import ModelConfig
 def open_engine(loaded: Loaded, watch: int = 0) -> "TorchEngine":
     """Build the module of a loaded model and fill it with its weights."""
     with torch.device("meta"):  # no memory until the weights come
-        module = VisionText(loaded.config)
+        module = VisionText(loaded.text_config)
     module.load_state_dict({name: torch.from_numpy(array) for name, array in loaded.weights().items()}, assign=True)
-    return TorchEngine(loaded.config, module, watch=watch)
+    return TorchEngine(loaded.text_config, module, watch=watch)
 
 
 class TorchEngine:

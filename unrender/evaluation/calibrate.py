@@ -8,17 +8,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unrender.checkpoints import find_pages, load
+from unrender.checkpoints import load, write_config
 from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of, fit_line, log_odds
 from unrender.evaluation.datasets import Dataset
 from unrender.evaluation.evaluate import Progress, Reads, Words, evaluate
 from unrender.evaluation.scoring import Judged, judge
 from unrender.metrics import calibration_error
-from unrender.models import config, layoutlmv2
+from unrender.models.config import TextConfig
 from unrender.reading.options import DEFAULTS, Options
 from unrender.reading.receipts import FIELDS
 
-CONFIG = "config.json"
 _FOLDS = 5
 _LEAST = 1e-300  # probabilities of long texts may round to nothing
 
@@ -55,15 +54,12 @@ def calibrate(
 
 def store(model: str, lines: Lines) -> None:
     """Write the lines into the config.json of a model folder."""
-    pages = find_pages(model)
-    if pages is None:
-        loaded = load(model)
-        text = config.to_json(replace(loaded.config, calibration=lines.get("", AS_IT_IS)))
-        (loaded.folder / CONFIG).write_text(text, encoding="utf-8")
+    loaded = load(model)
+    if isinstance(loaded.config, TextConfig):
+        write_config(loaded.folder, replace(loaded.config, calibration=lines.get("", AS_IT_IS)))
         return
     slopes, offsets = zip(*(lines.get(name, AS_IT_IS) for name in FIELDS), strict=True)
-    text = layoutlmv2.to_json(replace(pages.config, calibration=(slopes, offsets)))
-    (pages.folder / CONFIG).write_text(text, encoding="utf-8")
+    write_config(loaded.folder, replace(loaded.config, calibration=(slopes, offsets)))
 
 
 def fit_lines(judged: Sequence[Judged]) -> dict[str, Line]:

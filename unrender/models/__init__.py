@@ -3,24 +3,28 @@
 from difflib import get_close_matches
 
 from unrender.errors import ModelError
-from unrender.models.config import ModelConfig
+from unrender.models.codec import ModelConfig
 from unrender.models.donut import DONUT_BASE
-from unrender.models.layoutlmv2 import LAYOUTLMV2_BASE, LAYOUTLMV2_MINI, PageModelConfig
+from unrender.models.layoutlmv2 import LAYOUTLMV2_BASE, LAYOUTLMV2_MINI
 from unrender.models.nougat import NOUGAT_BASE, NOUGAT_SMALL
-from unrender.models.page_parameters import count_page_parameters
-from unrender.models.parameters import count_parameters
 from unrender.models.recognizer import RECOGNIZER
 from unrender.models.swimnet import SWIMNET
 from unrender.models.trocr import TROCR_BASE, TROCR_SMALL
 
-__all__ = ["PAGE_PRESETS", "PRESETS", "count_page_parameters", "count_parameters", "preset", "suggest"]
+__all__ = ["PRESETS", "ModelConfig", "preset", "suggest"]
 
-PRESETS: dict[str, ModelConfig] = {
-    config.name: config
-    for config in (DONUT_BASE, NOUGAT_BASE, NOUGAT_SMALL, RECOGNIZER, SWIMNET, TROCR_BASE, TROCR_SMALL)
-}
-
-PAGE_PRESETS: dict[str, PageModelConfig] = {config.name: config for config in (LAYOUTLMV2_BASE, LAYOUTLMV2_MINI)}
+_SYSTEMS: tuple[ModelConfig, ...] = (
+    DONUT_BASE,
+    NOUGAT_BASE,
+    NOUGAT_SMALL,
+    RECOGNIZER,
+    SWIMNET,
+    TROCR_BASE,
+    TROCR_SMALL,
+    LAYOUTLMV2_BASE,
+    LAYOUTLMV2_MINI,
+)
+PRESETS: dict[str, ModelConfig] = {config.name: config for config in _SYSTEMS}
 
 
 def preset(name: str) -> ModelConfig:

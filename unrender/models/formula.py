@@ -7,16 +7,16 @@
 | beam search of 4 | `Generation.beams` |
 """
 
-from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
+from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 
 MAX_HEIGHT, MAX_WIDTH = 256, 1024
 _MAX_TOKENS = 256
 SYMBOLS = (7.5, 12.5, 20.0)  # what is below or above is brought to the middle; see docs/formula.md
 
 
-def formula(vocabulary: int) -> ModelConfig:
+def formula(vocabulary: int) -> TextConfig:
     """Return the configuration for a vocabulary whose first ids are pad, start, end, unknown."""
-    return ModelConfig(
+    return TextConfig(
         name="formula",
         seed="004",
         task="formula",

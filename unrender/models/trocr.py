@@ -1,16 +1,16 @@
 """TrOCR (seed 004's baselines): a line of handwriting to text, fine-tuned there to LaTeX.
 
-| The paper's words                                   | Here                                             |
-|-----------------------------------------------------|--------------------------------------------------|
-| ViT-style encoder                                   | `layers.vit.ViTEncoder`                          |
-| DeiT encoder (small)                                | the same with `distilled = True`                 |
-| TrOCR's decoder, pre-trained on IAM                 | `layers.decoder.Decoder`, `TROCR_DECODER`        |
-| positional encoder, masked MSA, multi-head, norms   | `Decoder.embed`, `DecoderLayer`                  |
-| <s>, </s>, <unk>, <pad>                             | `Generation`; both ends of a text are </s> here  |
-| beam search, beam size 4                            | `decoding.beam`, `Generation.beams = 4`          |
+| The paper's words                                 | Here                                            |
+|---------------------------------------------------|-------------------------------------------------|
+| ViT-style encoder                                 | `layers.vit.ViTEncoder`                         |
+| DeiT encoder (small)                              | the same with `distilled = True`                |
+| TrOCR's decoder, pre-trained on IAM               | `layers.decoder.Decoder`, `TROCR_DECODER`       |
+| positional encoder, masked MSA, multi-head, norms | `Decoder.embed`, `DecoderLayer`                 |
+| <s>, </s>, <unk>, <pad>                           | `Generation`; both ends of a text are </s> here |
+| beam search, beam size 4                          | `decoding.search`, `Generation.beams = 4`       |
 """
 
-from unrender.models.config import DecoderConfig, Generation, ImagePrep, ModelConfig, ViTConfig
+from unrender.models.config import DecoderConfig, Generation, ImagePrep, TextConfig, ViTConfig
 
 TROCR_DECODER = DecoderConfig(
     vocabulary=50265,
@@ -22,7 +22,7 @@ TROCR_DECODER = DecoderConfig(
     memory_width=768,
 )
 
-TROCR_BASE = ModelConfig(
+TROCR_BASE = TextConfig(
     name="trocr-base",
     seed="004",
     task="line",
@@ -32,9 +32,10 @@ TROCR_BASE = ModelConfig(
     generation=Generation(start=(2,), end=2, pad=1, max_tokens=511, beams=4),
     licence="MIT",
     published="microsoft/trocr-base-handwritten",
+    parameters=333_331_200,
 )
 
-TROCR_SMALL = ModelConfig(
+TROCR_SMALL = TextConfig(
     name="trocr-small",
     seed="004",
     task="line",
@@ -56,4 +57,5 @@ TROCR_SMALL = ModelConfig(
     generation=Generation(start=(2,), end=2, pad=1, max_tokens=511, beams=4),
     licence="MIT",
     published="microsoft/trocr-small-handwritten",
+    parameters=61_596_672,
 )

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from unrender import tasks
-from unrender.checkpoints.pages import LoadedPages
+from unrender.checkpoints import Loaded
 from unrender.documents import COMPLETE, Block, Box, Json, Page, Status, Token
 from unrender.engines.labelling import LabelEngine, LabelTokenizer, Scores, label_words
 from unrender.engines.opening import open_label_engine
@@ -42,13 +42,13 @@ class LabelSystem:
             raise ModelError(f"{self.config.name} has no labels to give; fine-tune it first (`unrender train`)")
 
     @classmethod
-    def open(cls, loaded: LoadedPages, engine: str | None = None, threads: int | None = None) -> "LabelSystem":
+    def open(cls, loaded: Loaded, engine: str | None = None, threads: int | None = None) -> "LabelSystem":
         """Open what a model folder holds."""
-        tokenizer = LabelTokenizer(loaded.folder / "tokenizer.json", loaded.config)
+        tokenizer = LabelTokenizer(loaded.folder / "tokenizer.json", loaded.label_config)
         path = loaded.folder / LEXICON
         lexicon = Lexicon.load(path) if path.is_file() else None
         find_words = None if threads is None else lambda image: open_reader(threads)(image)
-        return cls(loaded.config, open_label_engine(loaded, engine, threads), tokenizer, find_words, lexicon)
+        return cls(loaded.label_config, open_label_engine(loaded, engine, threads), tokenizer, find_words, lexicon)
 
     @property
     def task(self) -> Task:

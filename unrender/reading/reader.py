@@ -40,11 +40,10 @@ class Reader:
         """
         wanted = tasks.find(task) if task else None
         name = model or _default_model(wanted or tasks.find(tasks.DEFAULT))
-        labels = checkpoints.find_pages(name)
-        if labels is not None:
-            system = LabelSystem.open(labels, engine, threads)
-            return cls(system.for_task(wanted or system.task), str(name))
         loaded = checkpoints.load(name)
+        if isinstance(loaded.config, PageModelConfig):
+            system = LabelSystem.open(loaded, engine, threads)
+            return cls(system.for_task(wanted or system.task), str(name))
         task_read = wanted or tasks.find(loaded.config.task)
         return cls(TextSystem.open(loaded, task_read, engine, threads), str(name))
 

@@ -42,8 +42,8 @@ class TextSystem:
     @classmethod
     def open(cls, loaded: Loaded, task: Task, engine: str | None = None, threads: int | None = None) -> "TextSystem":
         """Open what a model folder holds."""
-        tokenizer = open_tokenizer(loaded.folder, loaded.config)
-        return cls(loaded.config, open_engine(loaded, engine, threads), tokenizer, task)
+        tokenizer = open_tokenizer(loaded.folder, loaded.text_config)
+        return cls(loaded.text_config, open_engine(loaded, engine, threads), tokenizer, task)
 
     @property
     def dpi(self) -> int:

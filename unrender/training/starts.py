@@ -26,7 +26,7 @@ def fresh(config: ModelConfig, seed: int) -> VisionText:
 
 def load_module(loaded: Loaded) -> VisionText:
     """Return the model of a model folder."""
-    module = VisionText(loaded.config)
+    module = VisionText(loaded.text_config)
     module.load_state_dict({name: torch.from_numpy(array) for name, array in loaded.weights().items()})
     return module
 
@@ -34,7 +34,7 @@ def load_module(loaded: Loaded) -> VisionText:
 def start_from(source: str | Path, config: ModelConfig, tokens: Sequence[str], seed: int) -> VisionText:
     """Return a model that begins with the weights of a model folder; its rows are found by the tokens' texts."""
     loaded = checkpoints.load(source)
-    if loaded.tokenizer is None or loaded.config.vocabulary == "tokenizer":
+    if loaded.tokenizer is None or loaded.text_config.vocabulary == "tokenizer":
         raise ModelError(f"{source} has no plain list of tokens, so its weights cannot start another vocabulary")
     weights = carry_over(loaded.weights(), read_list(loaded.tokenizer), tokens, np.random.default_rng(seed))
     module = VisionText(config)

@@ -8,8 +8,7 @@ from pathlib import Path
 from PIL import Image
 
 from unrender import checkpoints
-from unrender.checkpoints import Weights
-from unrender.checkpoints.places import cache_folder
+from unrender.checkpoints import Weights, cache_folder
 from unrender.errors import ConfigError, DataError
 from unrender.evaluation.datasets import open_dataset
 from unrender.images.opening import open_pages
@@ -99,10 +98,13 @@ class SystemCourse:
 
     def _begin(self, request: Request, examples: Sequence[LabelledImage]) -> tuple[ModelConfig, Tokenizer, VisionText]:
         if request.scratch:
-            config, tokenizer = start_from_scratch(preset(self.model), [example.target for example in examples])
+            system = preset(self.model)
+            if not isinstance(system, ModelConfig):
+                raise ConfigError(f"{self.model} labels words; train it with a recipe for labels")
+            config, tokenizer = start_from_scratch(system, [example.target for example in examples])
             return config, tokenizer, fresh(config, self.recipe.seed)
         loaded = checkpoints.load(request.start or self.model)
-        return loaded.config, open_tokenizer(loaded.folder, loaded.config), load_module(loaded)
+        return loaded.text_config, open_tokenizer(loaded.folder, loaded.text_config), load_module(loaded)
 
 
 def start_from_scratch(config: ModelConfig, labels: Sequence[str]) -> tuple[ModelConfig, Tokenizer]:

@@ -1,23 +1,30 @@
-"""Export a model to the two graphs that ONNX Runtime reads, after comparing them with torch step by step."""
+"""Export a model to the graphs that ONNX Runtime reads, after comparing them with torch."""
 
 import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from unrender.checkpoints import CONFIG, GRAPHS, Loaded, Weights, load
-from unrender.engines.export.comparison import Difference, compare_scores, compare_texts
+import torch
+
+from unrender.checkpoints import CONFIG, GRAPHS, Weights, load, write_config
+from unrender.engines.export.comparison import Difference, compare
 from unrender.engines.export.decoder import build_decoder
 from unrender.engines.export.encoders import build_encoder
-from unrender.engines.onnx_engine import OnnxEngine
-from unrender.engines.torch_engine import TorchEngine, open_engine
-from unrender.errors import ModelError
-from unrender.models.config import CnnConfig, ModelConfig, to_json
+from unrender.engines.export.graph import save_graph
+from unrender.engines.export.quantise import quantise_graph
+from unrender.engines.export.traced import trace_labels
+from unrender.errors import ConfigError, ModelError
+from unrender.layers.spatial import PageModel
+from unrender.models import ModelConfig
+from unrender.models.config import CnnConfig, TextConfig
+from unrender.models.layoutlmv2 import LabelConfig
 
 WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen
-_TOLERANCE = 1e-4
+_TOLERANCE = {"text": 1e-4, "labels": 1e-3}
 _INT8_TOLERANCE = 0.3  # of the spread of the scores
-_COMPANIONS = ("train.json", "card.md")
+_AGREEMENT = 0.98  # share of the results that must be the same
+_COMPANIONS = ("tokenizer.json", "lexicon.txt", "train.json", "card.md")
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class Exported:
     folder: Path
     megabytes: float
     difference: Difference
-    int8: Difference | None = None  # of the 8-bit decoder, where one was asked for
+    int8: Difference | None = None  # of the 8-bit weights, where they were asked for
 
     def __str__(self) -> str:
         said = f"{self.folder}: {self.megabytes:,.1f} MB, scores within {self.difference.largest:.1e} of torch"
@@ -39,17 +46,19 @@ class Exported:
 def export(model: str | Path, out: str | Path, *, int8: bool = False) -> Exported:
     """Write a model folder that needs no torch; a ModelError, and no folder, if it would read otherwise than torch."""
     loaded, out = load(model), Path(out)
-    engine = open_engine(loaded, watch=WATCHED_LAYERS)
-    weights: Weights = {name: tensor.numpy() for name, tensor in engine.module.state_dict().items()}
+    weights = loaded.weights()
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as partial:
         folder = Path(partial)
-        _write_companions(loaded, folder)
+        write_config(folder, loaded.config)
+        for path in (loaded.folder / name for name in _COMPANIONS):
+            if path.is_file():
+                shutil.copyfile(path, folder / path.name)
         write_graphs(loaded.config, weights, folder)
-        difference, rounded = _check(engine, folder), None
+        difference, rounded = _check(loaded.config, weights, folder), None
         if int8:
-            write_decoder(loaded.config, weights, folder, int8=True)
-            rounded = _check_int8(engine, folder)
+            write_graphs(loaded.config, weights, folder, int8=True)
+            rounded = _check(loaded.config, weights, folder, int8=True)
         out.mkdir(exist_ok=True)
         for path in sorted(folder.iterdir(), key=lambda path: path.name == CONFIG):  # last: with it the folder is whole
             shutil.move(path, out / path.name)
@@ -57,45 +66,39 @@ def export(model: str | Path, out: str | Path, *, int8: bool = False) -> Exporte
     return Exported(out, size / 1e6, difference, rounded)
 
 
-def write_graphs(config: ModelConfig, weights: Weights, folder: Path) -> None:
-    """Write encoder.onnx and decoder.onnx, unchecked."""
-    build_encoder(config, weights).save(folder / GRAPHS[0])
-    write_decoder(config, weights, folder)
+def write_graphs(config: ModelConfig, weights: Weights, folder: Path, *, int8: bool = False) -> None:
+    """Write the graphs of a model, unchecked; with `int8`, the linear layers of decoder or labels in 8 bits."""
+    if isinstance(config, LabelConfig):
+        _write_labels(config, weights, folder, int8=int8)
+        return
+    save_graph(build_encoder(config, weights), folder / GRAPHS["text"][0])
+    write_decoder(config, weights, folder, int8=int8)
 
 
-def write_decoder(config: ModelConfig, weights: Weights, folder: Path, *, int8: bool = False) -> None:
+def write_decoder(config: TextConfig, weights: Weights, folder: Path, *, int8: bool = False) -> None:
     """Write decoder.onnx, unchecked."""
     masked = isinstance(config.encoder, CnnConfig)
     graph = build_decoder(config.decoder, weights, masked=masked, watch=WATCHED_LAYERS, int8=int8)
-    graph.save(folder / GRAPHS[1])
+    save_graph(graph.model(), folder / GRAPHS["text"][1])
 
 
-def _write_companions(loaded: Loaded, folder: Path) -> None:
-    (folder / CONFIG).write_text(to_json(loaded.config), encoding="utf-8")
-    companions = [loaded.folder / name for name in _COMPANIONS]
-    for path in (loaded.tokenizer, *companions):
-        if path is not None and path.is_file():
-            shutil.copyfile(path, folder / path.name)
+def _write_labels(config: LabelConfig, weights: Weights, folder: Path, *, int8: bool) -> None:
+    if config.head != "labels":
+        raise ConfigError(f"{config.name}: only models that label words are exported, this one's head is {config.head}")
+    module = PageModel(config)
+    module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    graph = trace_labels(config, module)
+    save_graph(quantise_graph(graph) if int8 else graph, folder / GRAPHS["labels"][0])
 
 
-def _check(engine: TorchEngine, folder: Path) -> Difference:
-    exported = OnnxEngine(folder)
-    difference = compare_scores(engine, exported, engine.config)
-    if difference.largest > _TOLERANCE:
-        raise ModelError(
-            f"{engine.config.name} was not exported: its ONNX scores differ from torch by {difference.largest:.1e}, "
-            f"more than {_TOLERANCE:.0e}"
-        )
-    for name in compare_texts(engine, exported, engine.config):
-        raise ModelError(f"{engine.config.name} was not exported: {name} gives other tokens with ONNX than with torch")
-    return difference
-
-
-def _check_int8(engine: TorchEngine, folder: Path) -> Difference:
-    difference = compare_scores(engine, OnnxEngine(folder), engine.config)
-    if difference.share > _INT8_TOLERANCE:
-        raise ModelError(
-            f"{engine.config.name} was not exported: with 8-bit weights its scores differ by {difference.share:.0%} of "
-            "their spread; export it without --int8"
-        )
-    return difference
+def _check(config: ModelConfig, weights: Weights, folder: Path, *, int8: bool = False) -> Difference:
+    found = compare(config, weights, folder, texts=not int8)
+    if not int8 and found.largest > _TOLERANCE[config.kind]:
+        reason = f"its ONNX scores differ from torch by {found.largest:.1e}, more than {_TOLERANCE[config.kind]:.0e}"
+    elif int8 and found.share > _INT8_TOLERANCE:
+        reason = f"with 8-bit weights its scores differ by {found.share:.0%} of their spread; export it without --int8"
+    elif found.same < _AGREEMENT:
+        reason = f"{found.same:.0%} of its results are the same with ONNX and with torch, fewer than {_AGREEMENT:.0%}"
+    else:
+        return found
+    raise ModelError(f"{config.name} was not exported: {reason}")

@@ -1,4 +1,4 @@
-"""What the encoders share: weights by name, patches, pre-norm transformer blocks. One image, N rows of C."""
+"""What graphs built by hand share: weights by name, patches, pre-norm transformer blocks. One image, N rows of C."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,11 +78,3 @@ def add_block(
     normal = graph.to_channels(block.norm(graph, "feed_forward_norm", middle, epsilon), width)
     inner = graph.pointwise(normal, block.linear("feed_forward.expand"), activation="gelu")
     return graph.add("Add", middle, graph.to_rows(graph.pointwise(inner, block.linear("feed_forward.contract")), width))
-
-
-def add_attention(graph: Graph, block: Part, channels: str, heads: int) -> str:
-    """Let all of (1, C, N, 1) attend to one another (seed 002, eq. 3); the mixed values come as rows (N, C)."""
-    width = block.floats("attention_norm.weight").size
-    projected = [graph.to_rows(graph.pointwise(channels, layer), width) for layer in block.thirds("attention.qkv")]
-    one_image = [graph.reshape(values, 1, -1, width) for values in projected]
-    return graph.reshape(graph.add("MultiHeadAttention", *one_image, num_heads=heads), -1, width)

@@ -67,11 +67,11 @@ class _Builder:
         if config.scale_embedding:
             embedded = graph.add("Mul", embedded, graph.number(math.sqrt(config.hidden)))
         if config.positions == "learned":
-            places = self._part.floats("positions.weight")[config.position_offset :]
+            table = self._part.floats("positions.weight")[config.position_offset :]
         else:
-            places = sinusoids(config.max_positions, config.hidden)
-        place = graph.add("Gather", graph.weight("positions.weight", places), positions)
-        embedded = graph.add("Add", embedded, place)
+            table = sinusoids(config.max_positions, config.hidden)
+        placed = graph.add("Gather", graph.weight("positions.weight", table), positions)
+        embedded = graph.add("Add", embedded, placed)
         return self._norm("embedding_norm", embedded) if config.embedding_norm else embedded
 
     def _layer(self, layer: int, hidden: str) -> str:

@@ -4,40 +4,29 @@ One image at a time: matrix products of some hundred rows run faster than larger
 the padding of its neighbours, and a batch is the sum of its images. Shapes: N memory vectors, H heads, D of a head.
 """
 
+import onnx
+import torch
+
 from unrender.checkpoints import Weights
-from unrender.engines.export.blocks import Part, add_attention, add_block, add_patches
-from unrender.engines.export.cnn import add_cnn
+from unrender.engines.export.blocks import Part
 from unrender.engines.export.graph import Graph
 from unrender.engines.export.swin import add_swin
-from unrender.models.config import CnnConfig, DecoderConfig, ModelConfig, SwinConfig, ViTConfig
+from unrender.engines.export.traced import trace_encoder
+from unrender.layers.seq2seq import VisionText
+from unrender.models.config import DecoderConfig, SwinConfig, TextConfig
 
 
-def build_encoder(config: ModelConfig, weights: Weights) -> Graph:
+def build_encoder(config: TextConfig, weights: Weights) -> onnx.ModelProto:
     """Write the encoder and what the decoder computes once for each image."""
-    graph, encoder = Graph("encoder"), Part(weights, "encoder")
-    image = config.image
-    match config.encoder:
-        case CnnConfig():
-            memory = add_cnn(graph, config.encoder, encoder)
-        case ViTConfig():
-            memory = _add_vit(graph, config.encoder, encoder)
-        case SwinConfig():
-            memory = add_swin(graph, config.encoder, encoder, image.height, image.width)
+    if not isinstance(config.encoder, SwinConfig):
+        with torch.device("meta"):
+            module = VisionText(config)
+        module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()}, assign=True)
+        return trace_encoder(config, module)
+    graph = Graph("encoder")
+    memory = add_swin(graph, config.encoder, Part(weights, "encoder"), config.image.height, config.image.width)
     _add_projections(graph, config.decoder, Part(weights, "decoder"), memory)
-    return graph
-
-
-def _add_vit(graph: Graph, config: ViTConfig, encoder: Part) -> str:
-    size = config.channels, config.height, config.width
-    patches = add_patches(graph, encoder, graph.input("pixels", "float32", [1, *size]), size, config.patch)
-    specials = graph.weight("specials", encoder.floats("specials")[0])
-    rows = graph.add("Concat", specials, patches, axis=0)
-    rows = graph.add("Add", rows, graph.weight("positions", encoder.floats("positions")[0]))
-    for index in range(config.layers):
-        block = encoder.under(f"blocks.{index}")
-        attend = lambda normal, block=block: add_attention(graph, block, normal, config.heads)  # noqa: E731
-        rows = add_block(graph, block, rows, epsilon=config.norm_epsilon, attend=attend)
-    return encoder.norm(graph, "norm", rows, config.norm_epsilon)
+    return graph.model()
 
 
 def _add_projections(graph: Graph, config: DecoderConfig, decoder: Part, memory: str) -> None:

@@ -16,7 +16,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
-from unrender.engines.export.quantise import BLOCK, quantise
+from unrender.engines.export.quantise import BITS, BLOCK, CONTRIBUTED, INT8_ACTIVATIONS, quantise
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float32]
@@ -27,10 +27,8 @@ _OPSET, _IR_VERSION = 20, 10
 _CONTRIBUTED = frozenset(
     {"FusedGemm", "FusedMatMul", "GatherBlockQuantized", "GroupQueryAttention", "MatMulNBits", "MultiHeadAttention"}
 )
-_CONTRIBUTED_DOMAIN = "com.microsoft"
 _KINDS = {"float32": TensorProto.FLOAT, "int32": TensorProto.INT32, "int64": TensorProto.INT64}
 _INLINE_BYTES = 64 << 20  # larger weights lie beside the graph, where ONNX Runtime maps them instead of copying
-_INT8_ACTIVATIONS = 4  # MatMulNBits: multiply in 8-bit integers
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,6 @@ class Graph:
         self._inputs: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
         self._weights: dict[str, Array] = {}
-        self._bytes_inside = 0  # of the weights of bodies
         self._numbers: Iterator[int] = count() if parent is None else parent._numbers
 
     def input(self, name: str, kind: str, shape: Sequence[Dimension]) -> str:
@@ -83,7 +80,7 @@ class Graph:
     def add_many(self, operation: str, *inputs: str, outputs: int, **attributes: Attribute) -> list[str]:
         """Add a node with several outputs."""
         names = [f"{operation} {next(self._numbers)}" for _ in range(outputs)]
-        domain = _CONTRIBUTED_DOMAIN if operation in _CONTRIBUTED else ""
+        domain = CONTRIBUTED if operation in _CONTRIBUTED else ""
         node = helper.make_node(operation, inputs, names, domain=domain)
         node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
         self._nodes.append(node)
@@ -130,7 +127,7 @@ class Graph:
         blocks, scales = quantise(table)
         values = self.weight(f"{name}.rows", blocks.reshape(table.shape))
         return self.add(
-            "GatherBlockQuantized", values, ids, self.weight(f"{name}.scales", scales), bits=8, block_size=BLOCK,
+            "GatherBlockQuantized", values, ids, self.weight(f"{name}.scales", scales), bits=BITS, block_size=BLOCK,
             quantize_axis=1, gather_axis=0,
         )  # fmt: skip
 
@@ -141,21 +138,13 @@ class Graph:
     def scan(self, body: "Graph", *inputs: str) -> str:
         """Run a body over the first axis of the inputs and stack its one output."""
         graph = helper.make_graph(body._nodes, body._name, body._inputs, body._outputs, body._tensors())
-        self._bytes_inside += body._bytes()
         return self.add("Scan", *inputs, body=graph, num_scan_inputs=len(inputs))
 
-    def save(self, path: Path) -> None:
-        """Write the graph; large weights go to a file beside it, named after it."""
+    def model(self) -> onnx.ModelProto:
+        """Return the whole graph."""
         graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, self._tensors())
-        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIBUTED_DOMAIN, 1)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="unrender")
-        if self._bytes() > _INLINE_BYTES:
-            external_data_helper.convert_model_to_external_data(model, location=f"{path.name}.data")
-            path.with_name(f"{path.name}.data").unlink(missing_ok=True)
-        onnx.save(model, path)
-
-    def _bytes(self) -> int:
-        return self._bytes_inside + sum(array.nbytes for array in self._weights.values())
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(CONTRIBUTED, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="unrender")
 
     def _tensors(self) -> list[onnx.TensorProto]:
         return [numpy_helper.from_array(array, name) for name, array in self._weights.items()]
@@ -166,5 +155,13 @@ class Graph:
         return self.add(
             "MatMulNBits", rows, self.weight(f"{layer.name}.values", blocks),
             self.weight(f"{layer.name}.scales", scales), *bias, K=layer.weight.shape[1], N=layer.weight.shape[0],
-            bits=8, block_size=BLOCK, accuracy_level=_INT8_ACTIVATIONS,
+            bits=BITS, block_size=BLOCK, accuracy_level=INT8_ACTIVATIONS,
         )  # fmt: skip
+
+
+def save_graph(model: onnx.ModelProto, path: Path) -> None:
+    """Write a graph; large weights go to a file beside it, named after it."""
+    path.with_name(f"{path.name}.data").unlink(missing_ok=True)
+    if model.ByteSize() > _INLINE_BYTES:
+        external_data_helper.convert_model_to_external_data(model, location=f"{path.name}.data")
+    onnx.save(model, path)

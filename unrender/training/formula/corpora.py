@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from unrender import latex
-from unrender.checkpoints.places import cache_folder
+from unrender.checkpoints import cache_folder
 from unrender.errors import ConfigError, DataError, LatexError
 from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.datasets.strokes import PEN, draw, read_ink, vary

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from unrender.checkpoints import Weights, resolve
+from unrender.checkpoints import Weights, cache_folder, load, resolve, save
 from unrender.checkpoints.files import WeightFiles
-from unrender.checkpoints.pages import from_bert, load_pages, save_pages, wordpiece
-from unrender.checkpoints.places import cache_folder
+from unrender.checkpoints.layoutlmv2 import from_bert
+from unrender.checkpoints.vocabulary import wordpiece
 from unrender.engines.label_engine import TorchLabelEngine
 from unrender.engines.labelling import LabelTokenizer
 from unrender.errors import ConfigError, DataError, MissingExtraError
@@ -210,7 +210,7 @@ def minilm_start() -> Start:
 
 def folder_start(folder: Path) -> Start:
     """Take what another run has learnt; its head is left behind."""
-    weights = {name: array for name, array in load_pages(folder).weights().items() if not name.startswith("head.")}
+    weights = {name: array for name, array in load(folder).weights().items() if not name.startswith("head.")}
     return Start(weights, (folder / _TOKENIZER).read_text(encoding="utf-8"))
 
 
@@ -258,7 +258,7 @@ def field_scores(reader: Reader, held: Mapping[str, Dataset]) -> dict[str, float
 
 def write_labels(config: PageModelConfig, tokenizer: str, folder: Path, weights: Weights, training: str) -> None:
     """Write a model folder."""
-    save_pages(folder, config, weights, tokenizer, training=training)
+    save(folder, config, weights, tokenizer, training=training)
 
 
 def _reader() -> RapidReader:

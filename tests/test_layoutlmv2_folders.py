@@ -9,18 +9,20 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from unrender.checkpoints import pages
+from unrender import checkpoints
+from unrender.checkpoints.layoutlmv2 import rename
+from unrender.checkpoints.shapes import state
+from unrender.checkpoints.vocabulary import wordpiece
 from unrender.errors import ModelError
+from unrender.models.codec import to_json
 from unrender.models.config import ImagePrep
 from unrender.models.layoutlmv2 import (
     LAYOUTLMV2_BASE,
+    LabelConfig,
     LayoutConfig,
-    PageModelConfig,
     ResNeXtConfig,
     SmallCnnConfig,
-    to_json,
 )
-from unrender.models.page_parameters import page_state
 
 _KEYS = Path(__file__).parent.parent.parent / "shared" / "reference" / "keys" / "microsoft__layoutlmv2-base-uncased.tsv"
 _WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "total", "##s", "12", "."]
@@ -28,7 +30,7 @@ _WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "total", "##s", "12", ".
 Shapes = dict[str, tuple[int, ...]]
 
 
-def published_names(config: PageModelConfig) -> Shapes:
+def published_names(config: LabelConfig) -> Shapes:
     """Spell a system's tensors as the Hub does."""
     layout = config.layout
     visual = layout.visual
@@ -101,13 +103,13 @@ def _vectors(name: str, width: int) -> Shapes:
     return {f"{name}.weight": (width,), f"{name}.bias": (width,)}
 
 
-def small(**settings: object) -> PageModelConfig:
+def small(**settings: object) -> LabelConfig:
     layout = LayoutConfig(
         vocabulary=9, hidden=12, layers=1, heads=2, feed_forward=16, max_positions=64, coordinate_width=2,
         visual=SmallCnnConfig(widths=(4,)),
     )  # fmt: skip
     image = ImagePrep(height=56, width=56, fit="squash", channels=1, mean=(0.5,), std=(0.5,))
-    return PageModelConfig(name="small", task="labels", image=image, layout=layout, stride=4, **settings)
+    return LabelConfig(name="small", task="labels", image=image, layout=layout, stride=4, **settings)
 
 
 def random_weights(shapes: Shapes) -> dict[str, np.ndarray]:
@@ -116,8 +118,8 @@ def random_weights(shapes: Shapes) -> dict[str, np.ndarray]:
 
 
 def test_every_published_name_has_its_place_and_none_is_left_over():
-    found = {pages.rename(name): shape for name, shape in published_names(LAYOUTLMV2_BASE).items()}
-    ours = page_state(LAYOUTLMV2_BASE).all
+    found = {rename(name): shape for name, shape in published_names(LAYOUTLMV2_BASE).items()}
+    ours = state(LAYOUTLMV2_BASE).all
     assert set(found) - set(ours) == {"embeddings.position_ids"}
     assert set(ours) <= set(found)
     assert all(np.prod(found[name]) == np.prod(shape) for name, shape in ours.items())
@@ -163,8 +165,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_published_folder_loads_as_published_code_would_read_it(published):
     from unrender.layers.spatial import PageModel
 
-    assert pages.is_page_folder(published)
-    loaded = pages.load_pages(published)
+    loaded = checkpoints.load(published)
     layout = loaded.config.layout
     assert (layout.order, layout.anchor, layout.separator_box) == ("text first", "bottom", "last")
     assert not layout.visual_segment
@@ -176,27 +177,27 @@ def test_a_published_folder_loads_as_published_code_would_read_it(published):
 def test_a_list_of_word_pieces_becomes_a_tokenizer(published):
     from tokenizers import Tokenizer
 
-    library = Tokenizer.from_str((pages.load_pages(published).folder / "tokenizer.json").read_text())
+    library = Tokenizer.from_str((checkpoints.load(published).folder / "tokenizer.json").read_text())
     assert library.encode("TOTALS 12.12", add_special_tokens=False).tokens == ["total", "##s", "12", ".", "12"]
 
 
 def test_a_folder_of_ours_keeps_config_and_weights(tmp_path):
     config = small(head="labels", labels=("O", "B-X"))
-    weights = random_weights(page_state(config).all)
-    pages.save_pages(tmp_path / "model", config, weights, pages.wordpiece(_WORDS), card="A card.")
-    loaded = pages.load_pages(tmp_path / "model")
-    assert loaded.config == config
+    weights = random_weights(state(config).all)
+    checkpoints.save(tmp_path / "model", config, weights, wordpiece(_WORDS), card="A card.")
+    loaded = checkpoints.load(tmp_path / "model")
+    assert loaded.config == replace(config, parameters=state(config).count)
     assert all(np.array_equal(array, weights[name]) for name, array in loaded.weights().items())
     assert not loaded.exported
 
 
 def test_broken_folders_are_refused_with_a_sentence(tmp_path):
     config = small()
-    weights = random_weights(page_state(config).all)
+    weights = random_weights(state(config).all)
     with pytest.raises(ModelError, match=r"missing are pooler\.bias"):
-        pages.save_pages(tmp_path / "a", config, {k: v for k, v in weights.items() if k != "pooler.bias"}, "")
-    with pytest.raises(ModelError, match=r"pooler\.bias has shape \(7,\)"):
-        pages.save_pages(tmp_path / "a", config, weights | {"pooler.bias": np.zeros(7)}, "")
+        checkpoints.save(tmp_path / "a", config, {k: v for k, v in weights.items() if k != "pooler.bias"}, "")
+    with pytest.raises(ModelError, match=r"pooler\.bias has shape 7"):
+        checkpoints.save(tmp_path / "a", config, weights | {"pooler.bias": np.zeros(7)}, "")
     (tmp_path / "config.json").write_text(to_json(config))
     with pytest.raises(ModelError, match=r"neither weights\.safetensors nor labels\.onnx"):
-        pages.load_pages(tmp_path)
+        checkpoints.load(tmp_path)

@@ -33,8 +33,8 @@ class FakeHub:
         self.folders = {name.replace("__", "/"): folder for name, folder in folders.items()}
         self.asked: list[str] = []
 
-    def __call__(self, name: str, *, allow_patterns: list[str]) -> str:
-        self.asked.append(name)
+    def __call__(self, name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        self.asked.append(f"{name}@{revision}" if revision else name)
         if name not in self.folders:
             raise OSError("404: no such repository\nRequest ID: 1")
         return str(self.folders[name])
@@ -84,6 +84,24 @@ def test_a_hub_name_is_fetched_and_loaded(tmp_path: Path, monkeypatch: pytest.Mo
     assert loaded.config.name == "small_donut"
     assert hub.asked == ["someone/small_donut"]
     assert loaded.weights()
+
+
+def test_the_first_revision_of_a_hub_name_is_kept_until_another_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / ("1" * 40), tmp_path / ("2" * 40)
+    oracles.donut(first)
+    hub = FakeHub(someone__donut=first)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", hub)
+    assert checkpoints.load("someone/donut").config.published == f"someone/donut@{first.name}"
+    checkpoints.load("someone/donut")
+    assert hub.asked == ["someone/donut", f"someone/donut@{first.name}"]
+    first.rename(second)
+    hub.folders["someone/donut"] = second
+    loaded = checkpoints.load("someone/donut@main")
+    assert (loaded.config.name, loaded.config.published) == ("donut", f"someone/donut@{second.name}")
+    checkpoints.load("someone/donut")
+    assert hub.asked[2:] == ["someone/donut@main", f"someone/donut@{second.name}"]
 
 
 def test_a_system_is_fetched_under_its_published_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

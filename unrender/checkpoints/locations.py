@@ -2,34 +2,49 @@
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from unrender.errors import MissingExtraError, ModelError
-from unrender.models import PAGE_PRESETS, PRESETS, suggest
+from unrender.models import PRESETS, suggest
 
 _EMBEDDED = Path(__file__).parent.parent / "embedded"
-_HUB_NAME = re.compile(r"^[\w.-]+/[\w.-]+$")
+_HUB_NAME = re.compile(r"^[\w.-]+/[\w.-]+(@[\w./-]+)?$")
+_COMMIT = re.compile(r"^[0-9a-f]{40}$")
 _SMALL_FILES = ["*.json", "*.txt", "*.model"]
 JOINED = " + "  # between the Hub names of a system that is put together from two
 
 
+@dataclass(frozen=True)
+class Location:
+    """A model folder and, if it is from the Hub, its name and revision there: ORG/NAME@COMMIT."""
+
+    folder: Path
+    origin: str = ""
+
+
 def resolve(name: str | Path) -> Path:
     """Return the folder of a model given by path, embedded name, system name or Hub name."""
+    return locate(name).folder
+
+
+def locate(name: str | Path) -> Location:
+    """Find a model given by path, embedded name, system name or Hub name."""
     path = Path(name).expanduser()
     if path.is_dir():
-        return path
+        return Location(path)
     if path.exists():
         raise ModelError(f"{name} is a file; give the model folder that holds config.json and the weights")
     text = str(name)
     if text in embedded_names():
-        return _EMBEDDED / text
-    if text in PRESETS or text in PAGE_PRESETS:
+        return Location(_EMBEDDED / text)
+    if text in PRESETS:
         return _published(text)
     if isinstance(name, str) and _HUB_NAME.match(text) and not text.startswith((".", "~")):
         return download(text)
     if os.sep in text or text.startswith("."):
         raise ModelError(f"there is no folder {text}; a model folder holds config.json and the weights")
-    raise ModelError(f"there is no model named {text!r}; {suggest(text, [*embedded_names(), *PRESETS, *PAGE_PRESETS])}")
+    raise ModelError(f"there is no model named {text!r}; {suggest(text, [*embedded_names(), *PRESETS])}")
 
 
 def embedded_names() -> list[str]:
@@ -39,7 +54,7 @@ def embedded_names() -> list[str]:
 
 def published_parts(name: str) -> list[str]:
     """Return the Hub names that a system of the seeds is made from."""
-    published = PRESETS[name].published if name in PRESETS else PAGE_PRESETS[name].published
+    published = PRESETS[name].published
     return published.split(JOINED) if published else []
 
 
@@ -48,16 +63,31 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "unrender"
 
 
-def download(name: str) -> Path:
-    """Fetch a model from the Hub, or find it in the local copy; return its folder."""
+def download(name: str) -> Location:
+    """Fetch a model from the Hub, or find it in the local copy.
+
+    The first fetch settles the revision: ORG/NAME means that one from then on, until ORG/NAME@REVISION asks for
+    another.
+    """
+    name, _, wanted = name.partition("@")
+    pin = cache_folder() / "revisions" / name
+    folder = _fetch(name, wanted or (pin.read_text(encoding="utf-8").strip() if pin.is_file() else None))
+    if not _COMMIT.match(folder.name):
+        return Location(folder, name)
+    pin.parent.mkdir(parents=True, exist_ok=True)
+    pin.write_text(folder.name, encoding="utf-8")
+    return Location(folder, f"{name}@{folder.name}")
+
+
+def _fetch(name: str, revision: str | None) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"getting {name} needs huggingface-hub: pip install 'unrender[train]'") from error
     try:
-        folder = Path(snapshot_download(name, allow_patterns=[*_SMALL_FILES, "*.safetensors"]))
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=[*_SMALL_FILES, "*.safetensors"]))
         if not any(folder.glob("*.safetensors")):
-            folder = Path(snapshot_download(name, allow_patterns=[*_SMALL_FILES, "*.bin"]))
+            folder = Path(snapshot_download(name, revision=revision, allow_patterns=[*_SMALL_FILES, "*.bin"]))
     except (OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise ModelError(
@@ -67,7 +97,7 @@ def download(name: str) -> Path:
     return folder
 
 
-def _published(name: str) -> Path:
+def _published(name: str) -> Location:
     parts = published_parts(name)
     if not parts:
         raise ModelError(f"{name} has no published weights; train it with `unrender train`, then give its folder")
