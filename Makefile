@@ -1,5 +1,6 @@
 # make demo   read the sample images        make test   run every test
 # make check  format, lint, types, fast tests            make clean  forget the environment
+# make lock   write the tests' exact versions into constraints.txt
 # make fuzz   attack every parser for SECONDS=60 each
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 export NO_ALBUMENTATIONS_UPDATE := 1
 
-.PHONY: demo test check fuzz format clean
+.PHONY: demo test check fuzz format lock clean
 .DEFAULT_GOAL := demo
 
 demo: .venv/reading
@@ -32,6 +33,11 @@ format: .venv/testing
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Resolve the newest versions that pyproject.toml allows, and write them down.
+lock: | $(BIN)/python
+	$(PIP) --dry-run --ignore-installed --report .venv/report.json '.[dev]'
+	.ci/lock < .venv/report.json > constraints.txt
+
 clean:
 	rm -rf .venv build dist
 
@@ -44,7 +50,7 @@ $(BIN)/python:
 	$(PIP) --editable .
 	@touch $@
 
-.venv/testing: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[dev]'
-	$(PIP) --force-reinstall --no-deps opencv-python-headless # over rapidocr's build, which needs a display's libraries
+.venv/testing: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -c constraints.txt --editable '.[dev]'
+	$(PIP) -c constraints.txt --force-reinstall --no-deps opencv-python-headless # over rapidocr's build, which needs a display's libraries
 	@touch $@ .venv/reading

@@ -8,10 +8,9 @@ import matplotlib as mpl
 
 mpl.use("agg")
 from matplotlib import pyplot as plt
+from measuring.measure import Spread
+from measuring.report import Report, Row
 from run import RESULTS, SYSTEMS
-
-from unrender.bench.measure import Spread
-from unrender.bench.report import Report, Row
 
 DOCS = Path(__file__).parent.parent / "docs"
 _PAGE = DOCS / "performance.md"

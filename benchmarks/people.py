@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 import unrender
 from unrender import latex
-from unrender.checkpoints.places import cache_folder
+from unrender.checkpoints import cache_folder
 from unrender.errors import UnrenderError
 from unrender.training.formula.labels import visible
 from unrender.training.formula.renderers import HELD_FONTS, draw_with_matplotlib, open_browser

@@ -22,13 +22,13 @@ import numpy as np
 import onnxruntime
 import torch
 import transformers
+from measuring import Plan, Report, bench
+from measuring.machine import bytes_per_token, measure_bandwidth, measure_products
+from measuring.measure import Clock, clock, interleave
+from measuring.subjects import EngineSubject
+from measuring.systems import Reference, make_pixels, measure_weights
+from measuring.twins import build_twin, take_weights
 
-from unrender.bench import Plan, Report, bench
-from unrender.bench.machine import bytes_per_token, measure_bandwidth, measure_products
-from unrender.bench.measure import Clock, clock, interleave
-from unrender.bench.subjects import EngineSubject
-from unrender.bench.systems import Reference, make_pixels, measure_weights
-from unrender.bench.twins import build_twin, take_weights
 from unrender.checkpoints import Weights, load
 from unrender.decoding.search import greedy
 from unrender.engines.export import write_decoder, write_graphs

@@ -36,7 +36,7 @@ ARROWS: dict[str, frozenset[str]] = {
         "evaluation": "checkpoints decoding documents engines formats images latex metrics models reading tasks "
         "typesetting words",
         "bulk": "checkpoints documents engines formats reading",
-        "bench": "checkpoints decoding engines layers models",
+        "bench": "checkpoints decoding engines models",
         "server": "checkpoints documents formats images reading tasks",
         "__init__": "documents images reading",
         "__main__": "cli",

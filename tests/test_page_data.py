@@ -216,7 +216,7 @@ def test_lines_are_stored_with_tokens_and_boxes(everything: Typeset, tmp_path: P
 
 
 def test_the_vocabulary_keeps_the_ids_of_formulas() -> None:
-    from unrender.checkpoints.places import resolve
+    from unrender.checkpoints import resolve
     from unrender.tokens import read_list
 
     formulas = read_list(resolve("formula") / "tokenizer.json")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unrender.checkpoints.places import resolve
+from unrender.checkpoints import resolve
 from unrender.errors import DataError
 from unrender.images.pixels import prepare, stack
 from unrender.models.config import ImagePrep

@@ -159,23 +159,16 @@ def data(
 
 def bench(
     model: Annotated[str, typer.Argument(help="Name or folder of a model.")] = "formula",
-    against: Annotated[str, typer.Option(help="transformers: compare one of the seeds' systems, random weights.")] = "",
     repeat: Annotated[int, typer.Option(min=1, help="How often everything is measured.")] = 5,
     tokens: Annotated[int, typer.Option(min=1, help="How many tokens each measurement decodes.")] = 32,
-    threads: Annotated[int, typer.Option(min=0, help="Threads of every engine; 0 is one for each core.")] = 0,
-    cold: Annotated[bool, typer.Option(help="Also measure fresh processes: start and memory.")] = True,
-    cpu_time: Annotated[bool, typer.Option(help="Count processor time: for a busy machine, with --threads 1.")] = False,
+    threads: Annotated[int, typer.Option(min=0, help="Threads of the engine; 0 is one for each core.")] = 0,
 ) -> None:
-    """Measure how fast a model is on this machine, in torch, ONNX and 8-bit ONNX or beside transformers.
-
-    Everything runs interleaved and each number is a median with the middle half of its spread.
+    """Measure how fast a model runs on this machine and how much memory it needs.
 
     Examples:
     unrender bench formula;
-    unrender bench trocr-small --against transformers
+    unrender bench receipt --threads 1
     """
-    from unrender import bench as measuring
+    from unrender.bench import bench as measure
 
-    plan = measuring.Plan(repeat=repeat, tokens=tokens, threads=threads, cold=cold, cpu_time=cpu_time)
-    found = measuring.bench(model, against=against, plan=plan, progress=lambda stage: say(f"measuring: {stage}"))
-    typer.echo(str(found))
+    typer.echo(str(measure(model, repeat=repeat, tokens=tokens, threads=threads)))

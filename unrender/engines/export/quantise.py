@@ -15,6 +15,7 @@ BLOCK = 128  # inputs that share a scale
 BITS = 8
 INT8_ACTIVATIONS = 4  # MatMulNBits: multiply in 8-bit integers
 _FEWEST = 1 << 12  # numbers of a weight that is worth the trouble
+_MOST_POSITIONS = 1 << 12  # a table with more rows is one of words
 _ZERO = 128  # how MatMulNBits stores 0
 _LARGEST = 127
 
@@ -42,7 +43,7 @@ def quantise_graph(model: onnx.ModelProto) -> onnx.ModelProto:
         name = next((name for name in node.input[:2] if name in weights and len(weights[name].dims) == 2), "")
         if node.op_type in ("Gemm", "MatMul", "Gather") and name and np.prod(weights[name].dims) >= _FEWEST:
             array = numpy_helper.to_array(weights[name])
-            if node.op_type == "Gather" and node.input[0] == name and not array.shape[1] % BLOCK:
+            if node.op_type == "Gather" and node.input[0] == name and _is_of_words(array):
                 _look_up(graph, node, name, array)
             elif node.op_type != "Gather" and node.input[1] == name:
                 _multiply(graph, node, name, array)
@@ -53,6 +54,10 @@ def quantise_graph(model: onnx.ModelProto) -> onnx.ModelProto:
     if CONTRIBUTED not in {opset.domain for opset in quantised.opset_import}:
         quantised.opset_import.append(helper.make_opsetid(CONTRIBUTED, 1))
     return quantised
+
+
+def _is_of_words(table: NDArray[np.float32]) -> bool:
+    return len(table) > _MOST_POSITIONS and not table.shape[1] % BLOCK
 
 
 def _multiply(graph: onnx.GraphProto, node: onnx.NodeProto, name: str, weight: NDArray[np.float32]) -> None:

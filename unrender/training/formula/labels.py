@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unrender import latex
-from unrender.checkpoints.places import resolve
+from unrender.checkpoints import resolve
 from unrender.errors import LatexError
 from unrender.evaluation.datasets.folders import LABELS, open_labels
 from unrender.latex.commands import SPACES

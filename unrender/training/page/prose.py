@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from unrender import latex
-from unrender.checkpoints.places import resolve
+from unrender.checkpoints import resolve
 from unrender.errors import DataError, LatexError
 from unrender.tokens import FILE_NAME, read_list
 from unrender.training.formula.pointing import mark

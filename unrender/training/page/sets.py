@@ -23,7 +23,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from unrender.checkpoints.places import cache_folder
+from unrender.checkpoints import cache_folder
 from unrender.errors import DataError
 from unrender.tokens import FILE_NAME, LatexTokenizer
 from unrender.training.data import CacheWriter, Gray, Sample

@@ -5,7 +5,7 @@ A character that looks like a formula token is that token: what is text and what
 
 from collections.abc import Sequence
 
-from unrender.checkpoints.places import resolve
+from unrender.checkpoints import resolve
 from unrender.tokens import FILE_NAME, LatexTokenizer, read_list
 from unrender.training.page.alignment import SOFT_HYPHEN
 from unrender.training.page.prose import BOLD, CHARACTERS, ITALIC, MONO, NOTE

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from unrender.bench.measure import Spread
+from measuring.measure import Spread
 
 
 @dataclass(frozen=True)

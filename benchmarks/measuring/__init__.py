@@ -4,10 +4,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from measuring.report import Report
+from measuring.systems import Plan, Reference, measure_folder, measure_weights
+from measuring.twins import build_twin, take_weights
 from unrender import checkpoints
-from unrender.bench.report import Report
-from unrender.bench.systems import Plan, Reference, measure_folder, measure_weights
-from unrender.bench.twins import build_twin, take_weights
 from unrender.checkpoints.files import find_safetensors
 from unrender.errors import ConfigError
 from unrender.models import ModelConfig, preset

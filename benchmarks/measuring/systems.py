@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from measuring.measure import Spread, clock, interleave
+from measuring.processes import OURS, OURS_WITH_TORCH, TRANSFORMERS, Started, start_fresh
+from measuring.report import Report, Row
+from measuring.subjects import EngineSubject, Pixels, Subject, TransformersSubject
 from unrender import checkpoints
-from unrender.bench.measure import Spread, clock, interleave
-from unrender.bench.processes import OURS, OURS_WITH_TORCH, TRANSFORMERS, Started, start_fresh
-from unrender.bench.report import Report, Row
-from unrender.bench.subjects import EngineSubject, Pixels, Subject, TransformersSubject
 from unrender.checkpoints import Weights
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.engines.sessions import count_cores

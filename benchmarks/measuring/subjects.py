@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.bench.measure import Clock
+from measuring.measure import Clock
 from unrender.decoding.paths import Decoded
 from unrender.decoding.search import DecoderRun, Engine, beam, greedy
 from unrender.engines.onnx_engine import OnnxEngine, OnnxRun
