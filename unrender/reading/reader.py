@@ -170,6 +170,6 @@ def _default_model(task: Task) -> str:
     """Return the model that reads for a task when none is named."""
     if task.default_model:
         return task.default_model
-    known = [name for name, config in PRESETS.items() if config.task == task.name]
+    known = [name for name, config in PRESETS.items() if config.task == task.name and config.kind == "text"]
     such = f", such as {known[0]}" if known else ""
     raise ConfigError(f"unrender has no model of its own for the task {task.name}; give one with --model{such}.")
