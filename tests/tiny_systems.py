@@ -1,16 +1,19 @@
 """Every kind of image-to-text system, tiny, with random weights under which texts differ and end."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import torch
 from numpy.typing import NDArray
 
 from unrender import checkpoints
 from unrender.decoding.rules import Ids
 from unrender.decoding.search import greedy
+from unrender.engines.export import encoders
 from unrender.engines.torch_engine import TorchEngine
 from unrender.layers.seq2seq import VisionText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig, SwinConfig, ViTConfig
@@ -125,3 +128,22 @@ def _draw(module: torch.nn.Module) -> None:
             else:
                 gain = next((gain for applies, gain in scales if applies(name)), 1.2)
                 tensor.copy_(gain * noise / tensor[0].numel() ** 0.5)
+
+
+def _traced_once(trace: Callable[[ModelConfig, VisionText], onnx.ModelProto]) -> Callable[..., onnx.ModelProto]:
+    """Trace a module with equal weights once for all tests: torch.onnx.export takes seconds even for a tiny one."""
+    kept: dict[bytes, bytes] = {}
+
+    def remembered(config: ModelConfig, module: VisionText) -> onnx.ModelProto:
+        digest = hashlib.sha256(repr(config).encode())
+        for name, tensor in sorted(module.state_dict().items()):
+            digest.update(name.encode() + tensor.numpy().tobytes())
+        key = digest.digest()
+        if key not in kept:
+            kept[key] = trace(config, module).SerializeToString()
+        return onnx.ModelProto.FromString(kept[key])
+
+    return remembered
+
+
+encoders.trace_encoder = _traced_once(encoders.trace_encoder)

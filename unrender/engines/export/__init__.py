@@ -5,6 +5,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import onnx
 import torch
 
 from unrender.checkpoints import CONFIG, GRAPHS, Weights, load, write_config
@@ -57,7 +58,7 @@ def export(model: str | Path, out: str | Path, *, int8: bool = False) -> Exporte
         write_graphs(loaded.config, weights, folder)
         difference, rounded = _check(loaded.config, weights, folder), None
         if int8:
-            write_graphs(loaded.config, weights, folder, int8=True)
+            _round_weights(loaded.config, weights, folder)
             rounded = _check(loaded.config, weights, folder, int8=True)
         out.mkdir(exist_ok=True)
         for path in sorted(folder.iterdir(), key=lambda path: path.name == CONFIG):  # last: with it the folder is whole
@@ -66,13 +67,13 @@ def export(model: str | Path, out: str | Path, *, int8: bool = False) -> Exporte
     return Exported(out, size / 1e6, difference, rounded)
 
 
-def write_graphs(config: ModelConfig, weights: Weights, folder: Path, *, int8: bool = False) -> None:
-    """Write the graphs of a model, unchecked; with `int8`, the linear layers of decoder or labels in 8 bits."""
+def write_graphs(config: ModelConfig, weights: Weights, folder: Path) -> None:
+    """Write the graphs of a model, unchecked."""
     if isinstance(config, LabelConfig):
-        _write_labels(config, weights, folder, int8=int8)
+        _write_labels(config, weights, folder)
         return
     save_graph(build_encoder(config, weights), folder / GRAPHS["text"][0])
-    write_decoder(config, weights, folder, int8=int8)
+    write_decoder(config, weights, folder)
 
 
 def write_decoder(config: TextConfig, weights: Weights, folder: Path, *, int8: bool = False) -> None:
@@ -82,13 +83,21 @@ def write_decoder(config: TextConfig, weights: Weights, folder: Path, *, int8: b
     save_graph(graph.model(), folder / GRAPHS["text"][1])
 
 
-def _write_labels(config: LabelConfig, weights: Weights, folder: Path, *, int8: bool) -> None:
+def _round_weights(config: ModelConfig, weights: Weights, folder: Path) -> None:
+    """Put the linear layers of the decoder, or of the labelling graph that is there, into 8 bits."""
+    if isinstance(config, TextConfig):
+        write_decoder(config, weights, folder, int8=True)
+        return
+    path = folder / GRAPHS["labels"][0]
+    save_graph(quantise_graph(onnx.load(path)), path)
+
+
+def _write_labels(config: LabelConfig, weights: Weights, folder: Path) -> None:
     if config.head != "labels":
         raise ConfigError(f"{config.name}: only models that label words are exported, this one's head is {config.head}")
     module = PageModel(config)
     module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
-    graph = trace_labels(config, module)
-    save_graph(quantise_graph(graph) if int8 else graph, folder / GRAPHS["labels"][0])
+    save_graph(trace_labels(config, module), folder / GRAPHS["labels"][0])
 
 
 def _check(config: ModelConfig, weights: Weights, folder: Path, *, int8: bool = False) -> Difference:
