@@ -10,6 +10,7 @@ import httpx
 from serving import running, saying_reader
 
 from unrender import formats, latex
+from unrender.checkpoints.settings import read_json
 from unrender.errors import UnrenderError
 from unrender.evaluation.datasets.strokes import draw, read_ink
 from unrender.formats.formulas.linear import formula_to_text
@@ -19,7 +20,7 @@ from unrender.formats.formulas.typst import formula_to_typst
 from unrender.images import opening
 from unrender.images.guard import Guard, Limits
 from unrender.images.opening import open_pages
-from unrender.models.config import from_json
+from unrender.models.codec import from_values
 from unrender.server import Limits as ServerLimits
 from unrender.server import Shelf, create_app
 from unrender.words import parse_given
@@ -89,8 +90,9 @@ def read_strokes(data: bytes) -> None:
 
 def read_config(data: bytes) -> None:
     """Read the config.json of a model folder."""
-    with contextlib.suppress(UnrenderError):
-        from_json(_text(data))
+    with contextlib.suppress(UnrenderError), tempfile.NamedTemporaryFile(suffix=".json") as file:
+        Path(file.name).write_bytes(data)
+        from_values(read_json(Path(file.name)))
 
 
 def send_body(data: bytes) -> None:

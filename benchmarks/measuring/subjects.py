@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from measuring.measure import Clock
 from unrender.decoding.paths import Decoded
-from unrender.decoding.search import DecoderRun, Engine, beam, greedy
-from unrender.engines.onnx_engine import OnnxEngine, OnnxRun
+from unrender.decoding.search import Engine, beam, greedy
 from unrender.models.config import TextConfig
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ class EngineSubject:
     config: TextConfig
     engine: Engine
     clock: Clock
-    _kept: tuple[Pixels, DecoderRun] | None = None  # a run that can begin anew spares the encoder
 
     def time_start(self, pixels: Pixels) -> float:
         begin = self.clock()
@@ -47,7 +45,7 @@ class EngineSubject:
         return self.clock() - begin
 
     def time_decoding(self, pixels: Pixels, tokens: int, beams: int) -> float:
-        run = self._start(pixels)
+        run = self.engine.start(pixels)
         begin = self.clock()
         prompt = self._prompt(len(pixels))
         if beams > 1:
@@ -58,16 +56,6 @@ class EngineSubject:
 
     def read(self, pixels: Pixels, tokens: int) -> list[Decoded]:
         return greedy(self.engine.start(pixels), self._prompt(len(pixels)), end=_NEVER, max_tokens=tokens)
-
-    def _start(self, pixels: Pixels) -> DecoderRun:
-        if not isinstance(self.engine, OnnxEngine):
-            return self.engine.start(pixels)
-        if self._kept is None or self._kept[0] is not pixels:
-            self._kept = pixels, self.engine.start(pixels)
-        run = self._kept[1]
-        assert isinstance(run, OnnxRun)
-        run.forget()
-        return run
 
     def _prompt(self, rows: int) -> NDArray[np.int64]:
         return np.tile(np.array(self.config.generation.start, dtype=np.int64), (rows, 1))

@@ -114,7 +114,7 @@ def chunks(plan: Plan, storage: Storage) -> Iterator[tuple[int, tuple[str, ...]]
 
 def version_of(model: str) -> str:
     """Name the program and the exact weights."""
-    folder = (checkpoints.find_pages(model) or checkpoints.load(model)).folder
+    folder = checkpoints.load(model).folder
     digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.suffix in (".json", ".onnx", ".safetensors"):

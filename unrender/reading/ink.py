@@ -75,7 +75,7 @@ class Ink:
         read = (self.amounts * looked).sum(axis=1) > 0
         sides = (self.boxes[:, 2:] - self.boxes[:, :2]).max(axis=1)
         symbol = np.percentile(self.boxes[:, 3] - self.boxes[:, 1], _TALL)
-        return self.boxes[~read & (sides > _SPECK * symbol)]
+        return np.asarray(self.boxes[~read & (sides > _SPECK * symbol)], dtype=np.int64)
 
     def _affinities(self, attention: Attention | None) -> NDArray[np.float32]:
         """Return how well a token and each stroke (S,) go together: how much of either falls on the other."""
