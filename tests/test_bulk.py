@@ -175,7 +175,7 @@ def test_another_command_is_refused(tmp_path):
 
 def test_a_command_that_cannot_work_is_refused_before_anything_is_written(tmp_path):
     out = str(tmp_path / "out")
-    with pytest.raises(NotationError, match="docx cannot be printed"):
+    with pytest.raises(NotationError, match="docx is no text"):
         prepare(Command(inputs=("x",), notation="docx"), out)
     with pytest.raises(ConfigError, match="no kind of shard"):
         prepare(Command(inputs=("x",), shards="csv"), out)

@@ -18,7 +18,7 @@ from unrender import checkpoints
 from unrender.decoding.search import greedy
 from unrender.engines import export as exporting
 from unrender.engines.export import export, graph, write_graphs
-from unrender.engines.export.graph import Graph, Linear
+from unrender.engines.export.graph import Graph, Linear, save_graph
 from unrender.engines.export.quantise import quantise
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.engines.torch_engine import TorchEngine, open_engine
@@ -121,7 +121,7 @@ def test_a_graph_that_reads_otherwise_is_not_written(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(OnnxEngine, "start", _with_reversed_reorder(OnnxEngine.start))
-    with pytest.raises(ModelError, match="cnn was not exported: beam search gives other tokens"):
+    with pytest.raises(ModelError, match=r"cnn was not exported: .* of its results are the same"):
         export(model, tmp_path / "exported")
     assert list(tmp_path.iterdir()) == []
 
@@ -190,7 +190,7 @@ def test_an_8_bit_layer_and_table_compute_what_they_store(inputs: int, tmp_path:
     small.output(
         small.linear(small.embed(small.input("ids", "int64", ["B"]), "table", layer.weight), layer), "y", ["B", 7]
     )
-    small.save(tmp_path / "small.onnx")
+    save_graph(small.model(), tmp_path / "small.onnx")
     from unrender.engines.sessions import open_session
 
     [found] = open_session(tmp_path / "small.onnx", 1).run(None, {"ids": np.array([3, 0, 3])})
