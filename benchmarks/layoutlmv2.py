@@ -22,9 +22,9 @@ import torch
 from unrender.checkpoints import Weights
 from unrender.engines.label_engine import TorchLabelEngine
 from unrender.engines.labelling import LabelTokenizer, label_words
-from unrender.layers.spatial import PageModel
+from unrender.layers.spatial import LabelModel
 from unrender.metrics import entity_f1
-from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, LayoutConfig, PageModelConfig, with_labels
+from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, LabelConfig, LayoutConfig, with_labels
 from unrender.training import runs
 from unrender.training.loop import BEST, LAST, METRICS
 from unrender.training.objectives import Labelling
@@ -116,8 +116,8 @@ class FoldCourse:
 
     def _label(
         self,
-        module: PageModel,
-        config: PageModelConfig,
+        module: LabelModel,
+        config: LabelConfig,
         tokenizer: LabelTokenizer,
         path: Path,
         weights: Weights,

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from unrender import checkpoints
-from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
+from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.tokens import LatexTokenizer
 
 
@@ -62,7 +62,7 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from unrender.layers.seq2seq import VisionText
 
     tokenizer = LatexTokenizer(TINY_TOKENS)
-    config = ModelConfig(
+    config = TextConfig(
         name="tiny",
         seed="002",
         task="formula",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from unrender.checkpoints.vocabulary import wordpiece
 from unrender.engines.labelling import LabelTokenizer
 from unrender.models.config import ImagePrep
-from unrender.models.layoutlmv2 import LayoutConfig, PageModelConfig, SmallCnnConfig
+from unrender.models.layoutlmv2 import LabelConfig, LayoutConfig, SmallCnnConfig
 from unrender.reading.receipts import LABELS
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -16,13 +16,13 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:/-()&$"
 VOCABULARY = [*SPECIALS, *LETTERS, *(f"##{letter}" for letter in LETTERS), "total", "date", "cash", "##s"]
 
 
-def tiny(max_positions: int = 64, stride: int = 8, **layout: object) -> PageModelConfig:
+def tiny(max_positions: int = 64, stride: int = 8, **layout: object) -> LabelConfig:
     """A receipt reader so small that it computes at once."""
     settings: dict[str, object] = {
         "vocabulary": len(VOCABULARY), "hidden": 24, "layers": 1, "heads": 2, "feed_forward": 32,
         "max_positions": max_positions, "coordinate_width": 4, "visual": SmallCnnConfig(widths=(4, 8)), "dropout": 0.0,
     }  # fmt: skip
-    return PageModelConfig(
+    return LabelConfig(
         name="tiny",
         task="receipt",
         image=ImagePrep(height=56, width=56, fit="squash", channels=1, mean=(1.0,), std=(-0.3,)),
@@ -33,7 +33,7 @@ def tiny(max_positions: int = 64, stride: int = 8, **layout: object) -> PageMode
     )
 
 
-def tokenizer(folder: Path, config: PageModelConfig) -> LabelTokenizer:
+def tokenizer(folder: Path, config: LabelConfig) -> LabelTokenizer:
     path = folder / "tokenizer.json"
     path.write_text(wordpiece(VOCABULARY))
     return LabelTokenizer(path, config)

@@ -23,7 +23,7 @@ from PIL import Image, ImageDraw
 from unrender import tasks
 from unrender.decoding.rules import Ids, Scores
 from unrender.documents import Box
-from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
+from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.reading.labels import LabelSystem
 from unrender.reading.reader import Reader
 from unrender.reading.receipts import LABELS
@@ -33,7 +33,7 @@ from unrender.tokens import LatexTokenizer
 from unrender.words import Word, WordPage
 
 STRIDE = 8
-CONFIG = ModelConfig(
+CONFIG = TextConfig(
     name="formula",
     seed="004",
     task="formula",

@@ -14,18 +14,18 @@ from unrender.checkpoints.assembly import plan
 from unrender.checkpoints.shapes import state
 from unrender.errors import ModelError
 from unrender.models import PRESETS, preset
-from unrender.models.config import ModelConfig, SwinConfig, ViTConfig
+from unrender.models.config import SwinConfig, TextConfig, ViTConfig
 
 _KEYS = Path(__file__).parent.parent.parent / "shared" / "reference" / "keys"
 _BART, _FAIRSEQ, _RELEASE = "decoder.model.decoder.", "decoder.", "decoder.model.model.decoder."
 
 
-def _swin(config: ModelConfig) -> SwinConfig:
+def _swin(config: TextConfig) -> SwinConfig:
     assert isinstance(config.encoder, SwinConfig)
     return config.encoder
 
 
-def _vit(config: ModelConfig) -> ViTConfig:
+def _vit(config: TextConfig) -> ViTConfig:
     assert isinstance(config.encoder, ViTConfig)
     return config.encoder
 
@@ -214,7 +214,7 @@ def test_all_systems_but_the_recognizer_name_their_published_weights() -> None:
     assert {name for name, config in PRESETS.items() if not config.published} == {"recognizer", "layoutlmv2-mini"}
 
 
-def _tiny() -> ModelConfig:
+def _tiny() -> TextConfig:
     config = preset("donut-base")
     encoder = SwinConfig(width=4, depths=(1, 1), heads=(2, 2), window=3)
     decoder = replace(
@@ -223,5 +223,5 @@ def _tiny() -> ModelConfig:
     return replace(config, encoder=encoder, decoder=decoder)
 
 
-def _tiny_spelling(config: ModelConfig) -> Shapes:
+def _tiny_spelling(config: TextConfig) -> Shapes:
     return spellings.swin(_swin(config), "encoder.") | spellings.decoder(config.decoder, _BART)

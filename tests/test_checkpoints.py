@@ -17,7 +17,7 @@ from unrender.checkpoints import Loaded, Weights
 from unrender.errors import ConfigError, ModelError
 from unrender.layers.seq2seq import VisionText
 from unrender.models import preset
-from unrender.models.config import CnnConfig, ModelConfig
+from unrender.models.config import CnnConfig, TextConfig
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def _same(loaded: Loaded, expected: Weights, atol: float = 0) -> bool:
     )
 
 
-def _tiny() -> ModelConfig:
+def _tiny() -> TextConfig:
     config = preset("recognizer")
     encoder = CnnConfig(
         widths=(4, 8), blocks=(1, 2), strides=((2, 2), (1, 1)), hidden=8, layers=1, heads=2, feed_forward=16
@@ -69,7 +69,7 @@ def _tiny() -> ModelConfig:
     return replace(config, name="tiny", encoder=encoder, decoder=decoder)
 
 
-def _saved(folder: Path) -> tuple[ModelConfig, VisionText]:
+def _saved(folder: Path) -> tuple[TextConfig, VisionText]:
     config = _tiny()
     module = VisionText(config)
     module.init_weights(torch.Generator().manual_seed(0))

@@ -16,7 +16,7 @@ from unrender.engines.label_engine import OnnxLabelEngine
 from unrender.engines.labelling import LabelEngine
 from unrender.engines.opening import open_label_engine
 from unrender.errors import ConfigError, ModelError
-from unrender.layers.spatial import PageModel
+from unrender.layers.spatial import LabelModel
 from unrender.models.layoutlmv2 import ResNeXtConfig
 
 
@@ -24,7 +24,7 @@ def folder_of(tmp_path, channels=1, noise=0.3, **layout):
     config = layout_models.tiny(**layout)
     image = replace(config.image, channels=channels, mean=(1.0,) * channels, std=(-0.3,) * channels)
     config = replace(config, image=image)
-    model = PageModel(config)
+    model = LabelModel(config)
     generator = torch.Generator().manual_seed(0)
     model.init_weights(generator)
     with torch.no_grad():
@@ -102,7 +102,7 @@ def test_the_published_visual_backbone_is_exported_too(tmp_path):
 
 def test_only_heads_that_label_words_are_exported(tmp_path):
     config = replace(layout_models.tiny(), head="none", labels=())
-    weights = {name: tensor.numpy() for name, tensor in PageModel(config).state_dict().items()}
+    weights = {name: tensor.numpy() for name, tensor in LabelModel(config).state_dict().items()}
     folder = save(tmp_path / "model", config, weights, wordpiece(layout_models.VOCABULARY))
     with pytest.raises(ConfigError, match="this one's head is none"):
         export(folder, tmp_path / "out")

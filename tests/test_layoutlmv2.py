@@ -15,7 +15,7 @@ from unrender.checkpoints.assembly import assemble, plan
 from unrender.checkpoints.layoutlmv2 import from_bert, rename
 from unrender.checkpoints.shapes import state
 from unrender.errors import ConfigError, ModelError
-from unrender.layers.spatial import PageInputs, PageModel, SpatialBias, buckets
+from unrender.layers.spatial import LabelInputs, LabelModel, SpatialBias, buckets
 from unrender.layers.visual import FrozenNorm, ResNeXtPyramid
 from unrender.models.codec import from_values, to_json
 from unrender.models.config import ImagePrep
@@ -53,8 +53,8 @@ def tiny(layout: LayoutConfig = TINY, **settings: object) -> LabelConfig:
     return LabelConfig(name="tiny", task="labels", image=image, layout=layout, stride=4, **settings)
 
 
-def draw(config: LabelConfig, seed: int = 0) -> PageModel:
-    model = PageModel(config).eval()
+def draw(config: LabelConfig, seed: int = 0) -> LabelModel:
+    model = LabelModel(config).eval()
     generator = torch.Generator().manual_seed(seed)
     model.init_weights(generator)
     with torch.no_grad():
@@ -63,9 +63,9 @@ def draw(config: LabelConfig, seed: int = 0) -> PageModel:
     return model
 
 
-def twin(theirs: nn.Module, config: LabelConfig) -> PageModel:
+def twin(theirs: nn.Module, config: LabelConfig) -> LabelModel:
     """Our model with the weights of transformers' model, the visual backbone taken out."""
-    ours = PageModel(config)
+    ours = LabelModel(config)
     own = {name: tensor.numpy() for name, tensor in ours.state_dict().items() if ".visual.stages" in name}
     published = {rename(name): tensor.numpy() for name, tensor in theirs.state_dict().items()}
     tensors = published | own
@@ -76,13 +76,13 @@ def twin(theirs: nn.Module, config: LabelConfig) -> PageModel:
     return ours.eval()
 
 
-def ours_from(theirs: dict[str, torch.Tensor]) -> PageInputs:
-    return PageInputs(
+def ours_from(theirs: dict[str, torch.Tensor]) -> LabelInputs:
+    return LabelInputs(
         theirs["input_ids"], theirs["bbox"], theirs["attention_mask"].bool(), theirs["image"], theirs["token_type_ids"]
     )
 
 
-def random_inputs(pages: int = 2, length: int = 9) -> PageInputs:
+def random_inputs(pages: int = 2, length: int = 9) -> LabelInputs:
     drawn = layout_oracle.inputs(pages, length)
     pixels = torch.randn((pages, 1, 56, 56), generator=torch.Generator().manual_seed(2))
     return ours_from(drawn)._replace(pixels=pixels, mask=torch.ones_like(drawn["input_ids"]).bool())
@@ -190,7 +190,7 @@ def test_the_anchor_chooses_which_edge_of_a_box_counts_vertically(anchor, row):
 
 def test_the_order_of_text_and_picture_changes_nothing_but_places():
     first = draw(tiny())
-    second = PageModel(tiny(replace(TINY, order="text first"))).eval()
+    second = LabelModel(tiny(replace(TINY, order="text first"))).eval()
     second.load_state_dict(first.state_dict())
     inputs = random_inputs()
     with torch.no_grad():
@@ -204,7 +204,7 @@ def test_padding_changes_no_token():
     inputs = random_inputs(1, 9)
     with torch.no_grad():
         alone = model.encode(inputs).text
-        padded = PageInputs(
+        padded = LabelInputs(
             nn.functional.pad(inputs.tokens, (0, 3)),
             nn.functional.pad(inputs.boxes, (0, 0, 0, 3)),
             nn.functional.pad(inputs.mask, (0, 3)),
@@ -294,7 +294,7 @@ def test_bert_weights_start_the_text_part(monkeypatch):
     for parameter in bert.parameters():
         nn.init.normal_(parameter, std=0.3)
     config = tiny(replace(TINY, visual=None, layout=False, spatial_bias=False))
-    model = PageModel(config).eval()
+    model = LabelModel(config).eval()
     weights = from_bert({name: tensor.numpy() for name, tensor in bert.state_dict().items()})
     model.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     given = layout_oracle.inputs()

@@ -163,7 +163,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_published_folder_loads_as_published_code_would_read_it(published):
-    from unrender.layers.spatial import PageModel
+    from unrender.layers.spatial import LabelModel
 
     loaded = checkpoints.load(published)
     layout = loaded.config.layout
@@ -171,7 +171,7 @@ def test_a_published_folder_loads_as_published_code_would_read_it(published):
     assert not layout.visual_segment
     assert loaded.config.labels == ("O", "B-TOTAL", "I-TOTAL")
     weights = {name: torch.from_numpy(np.array(array)) for name, array in loaded.weights().items()}
-    PageModel(loaded.config).load_state_dict(weights)
+    LabelModel(loaded.config).load_state_dict(weights)
 
 
 def test_a_list_of_word_pieces_becomes_a_tokenizer(published):

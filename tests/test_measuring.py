@@ -18,7 +18,7 @@ from measuring.twins import build_twin, take_weights
 from unrender.engines.torch_engine import TorchEngine
 from unrender.errors import ConfigError, ModelError
 from unrender.layers.seq2seq import VisionText
-from unrender.models.config import ModelConfig
+from unrender.models.config import TextConfig
 from unrender.models.donut import DONUT_BASE
 from unrender.models.nougat import NOUGAT_SMALL
 from unrender.models.swimnet import SWIMNET
@@ -27,7 +27,7 @@ from unrender.models.trocr import TROCR_BASE, TROCR_SMALL
 _QUICK = Plan(repeat=1, tokens=2, batches=(1, 2), threads=1, cold=False)
 
 
-def _shrunk(config: ModelConfig) -> ModelConfig:
+def _shrunk(config: TextConfig) -> TextConfig:
     """Return a system of the same make, small enough to test."""
     if config.encoder.kind == "swin":
         encoder = replace(config.encoder, width=8, depths=(2, 2), heads=(2, 2), window=4)
@@ -70,7 +70,7 @@ def test_a_report_says_how_many_times_faster_everyone_is_than_the_first() -> Non
 @pytest.mark.parametrize(
     "config", [TROCR_BASE, TROCR_SMALL, SWIMNET, NOUGAT_SMALL, DONUT_BASE], ids=lambda config: config.name
 )
-def test_a_twin_reads_the_same_tokens_as_our_engine(config: ModelConfig) -> None:
+def test_a_twin_reads_the_same_tokens_as_our_engine(config: TextConfig) -> None:
     small = _shrunk(config)
     twin = build_twin(small)
     module = VisionText(small)

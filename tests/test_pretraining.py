@@ -8,7 +8,7 @@ from PIL import Image
 
 from unrender.errors import DataError
 from unrender.images.pixels import prepare
-from unrender.layers.spatial import PageModel, SpatialBias
+from unrender.layers.spatial import LabelModel, SpatialBias
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, grid_boxes
 from unrender.training.batches import IGNORED
 from unrender.training.loop import Trainer
@@ -241,7 +241,7 @@ def test_pages_grow_from_bands_to_whole_ones(tokenizer):
     masked = [bool((batches.batch(number).targets != IGNORED).any()) for number in range(5)]
     assert masked == [False, False, True, True, True]
     assert np.array_equal(batches.batch(4).tokens, whole.batch(4).tokens)
-    losses = Pretraining(PageModel(CONFIG), tasks)(batches.batch(0))
+    losses = Pretraining(LabelModel(CONFIG), tasks)(batches.batch(0))
     assert sorted(name for name, part in losses.items() if part.units) == ["tia", "tim"]
 
 
@@ -249,7 +249,7 @@ def test_masking_alone_masks_from_the_beginning_and_a_batch_without_masks_teache
     tasks = Tasks(alignment=False, matching=False, masked=0.5)
     beginnings = [Beginning(2, 1, masking=False)]
     batch = PretrainStream(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=4, beginnings=beginnings).batch(0)
-    objective = Pretraining(PageModel(CONFIG), tasks)
+    objective = Pretraining(LabelModel(CONFIG), tasks)
     assert float(objective(batch)["mvlm"].total.detach()) > 0
     nothing = batch._replace(targets=np.full_like(batch.targets, IGNORED))
     assert float(objective(nothing)["mvlm"].total.detach()) == 0
@@ -271,7 +271,7 @@ def test_special_tokens_and_padding_are_in_no_loss(tokenizer):
     ],
 )
 def test_only_the_tasks_that_are_on_are_trained(tokenizer, tasks, names):
-    objective = Pretraining(PageModel(CONFIG), tasks)
+    objective = Pretraining(LabelModel(CONFIG), tasks)
     batch = PretrainStream(pages(), tokenizer, CONFIG.image, tasks, seed=0, batch=2).batch(0)
     assert sorted(objective(batch)) == names
 
@@ -282,7 +282,7 @@ def test_no_task_at_all_is_refused():
 
 
 def trainer(tokenizer, folder, tasks: Tasks, recipe: Recipe, count: int) -> Trainer:
-    encoder = PageModel(CONFIG)
+    encoder = LabelModel(CONFIG)
     encoder.init_weights(torch.Generator().manual_seed(0))
     stream = PretrainStream(pages(count), tokenizer, CONFIG.image, tasks, seed=0, batch=count)
     return Trainer(Pretraining(encoder, tasks), stream, recipe, folder)

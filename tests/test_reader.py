@@ -16,14 +16,14 @@ from unrender import tasks
 from unrender.decoding.paths import Decoded
 from unrender.documents import Box, Status
 from unrender.errors import ConfigError, ImageError, ModelError
-from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig
+from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.reading.options import Input, Options
 from unrender.reading.reader import Reader
 from unrender.reading.systems import Sheet, Watch
 from unrender.reading.text import TextSystem
 from unrender.tokens import LatexTokenizer
 
-CONFIG = ModelConfig(
+CONFIG = TextConfig(
     name="scripted",
     seed="002",
     task="formula",

@@ -8,7 +8,7 @@ import pytest
 from tests.training_models import EXAMPLES, TOKENIZER, fresh, tiny_decoder, tiny_formula, tiny_vit
 from unrender import metrics, tasks
 from unrender.engines.torch_engine import TorchEngine
-from unrender.models.config import CnnConfig, Generation, ImagePrep, ModelConfig, SwinConfig
+from unrender.models.config import CnnConfig, Generation, ImagePrep, SwinConfig, TextConfig
 from unrender.reading.reader import Reader
 from unrender.reading.text import TextSystem
 from unrender.training.examples import ExampleStream
@@ -21,7 +21,7 @@ _CANVAS = ImagePrep(height=32, width=64)
 _START = Generation(start=(1,), end=2, pad=0, max_tokens=20)
 
 
-def _model(name: str, **parts: object) -> ModelConfig:
+def _model(name: str, **parts: object) -> TextConfig:
     return replace(tiny_formula(), name=name, generation=_START, **parts)  # type: ignore[arg-type]
 
 
@@ -51,7 +51,7 @@ SYSTEMS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", SYSTEMS, ids=lambda config: config.name)
-def test_a_tiny_one_learns_eight_pictures_by_heart(config: ModelConfig, tmp_path: Path) -> None:
+def test_a_tiny_one_learns_eight_pictures_by_heart(config: TextConfig, tmp_path: Path) -> None:
     module = fresh(config)
     stream = ExampleStream(EXAMPLES, config, TOKENIZER, batch=8, seed=0)
     recipe = Recipe(schedule=Schedule(peak=3e-3, warm_up=20), epochs=250, threads=1)

@@ -27,7 +27,7 @@ from tests.training_models import (
 )
 from unrender import checkpoints
 from unrender.errors import ConfigError, DataError, ModelError
-from unrender.layers.spatial import PageInputs
+from unrender.layers.spatial import LabelInputs
 from unrender.training import recipes, text_runs
 from unrender.training.batches import IGNORED, BatchStream, Framing, Stage
 from unrender.training.curves import draw_curves
@@ -161,7 +161,7 @@ def test_two_processes_make_the_updates_of_one(tmp_path: Path) -> None:
     labels_together = tiny_label_trainer(tmp_path / "labels-together")
     labels_together.resume()
     assert labels_together.progress.seen == labels.progress.seen
-    given = PageInputs(*(torch.from_numpy(part) for part in next(labels.stream.batches(0, 0, 0))[:4]))
+    given = LabelInputs(*(torch.from_numpy(part) for part in next(labels.stream.batches(0, 0, 0))[:4]))
     expected = labels.module(given)
     assert (expected - tiny_label_trainer(tmp_path / "labels-untrained").module(given)).abs().max() > 0.02
     torch.testing.assert_close(labels_together.module(given), expected, rtol=0, atol=1e-4)

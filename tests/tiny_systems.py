@@ -16,7 +16,7 @@ from unrender.decoding.search import greedy
 from unrender.engines.export import encoders
 from unrender.engines.torch_engine import TorchEngine
 from unrender.layers.seq2seq import VisionText
-from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig, SwinConfig, ViTConfig
+from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, SwinConfig, TextConfig, ViTConfig
 from unrender.tokens import LatexTokenizer
 
 LIMIT = 24  # tokens of a text
@@ -56,7 +56,7 @@ PARTS: dict[str, tuple[ImagePrep, CnnConfig | ViTConfig | SwinConfig, DecoderCon
 def build(name: str, **changes: int) -> TorchEngine:
     """Build a system by name; `changes` go to its decoder."""
     image, encoder, decoder = PARTS[name]
-    config = ModelConfig(
+    config = TextConfig(
         name=name,
         seed="004",
         task="formula",
@@ -79,7 +79,7 @@ def save(engine: TorchEngine, folder: Path) -> Path:
     return checkpoints.save(folder, engine.config, weights, tokenizer)
 
 
-def pixels(config: ModelConfig, images: int) -> tuple[NDArray[np.float32], Ids | None]:
+def pixels(config: TextConfig, images: int) -> tuple[NDArray[np.float32], Ids | None]:
     """Return images and, where the encoder takes any size, their sizes, which differ."""
     rng = np.random.default_rng(1)
     if not isinstance(config.encoder, CnnConfig):
@@ -91,11 +91,11 @@ def pixels(config: ModelConfig, images: int) -> tuple[NDArray[np.float32], Ids |
     return np.ascontiguousarray(batch[:, :, :height, :width]), sizes
 
 
-def prompt(config: ModelConfig, rows: int) -> Ids:
+def prompt(config: TextConfig, rows: int) -> Ids:
     return np.tile(np.array(config.generation.start), (rows, 1))
 
 
-def _with_a_fitting_end(engine: TorchEngine) -> ModelConfig:
+def _with_a_fitting_end(engine: TorchEngine) -> TextConfig:
     """Choose as end the token that ends most texts, not all, and none at once."""
     run = engine.start(*pixels(engine.config, IMAGES))
     rows = [row.tokens for row in greedy(run, prompt(engine.config, IMAGES), end=2, max_tokens=LIMIT)]
@@ -130,11 +130,11 @@ def _draw(module: torch.nn.Module) -> None:
                 tensor.copy_(gain * noise / tensor[0].numel() ** 0.5)
 
 
-def _traced_once(trace: Callable[[ModelConfig, VisionText], onnx.ModelProto]) -> Callable[..., onnx.ModelProto]:
+def _traced_once(trace: Callable[[TextConfig, VisionText], onnx.ModelProto]) -> Callable[..., onnx.ModelProto]:
     """Trace a module with equal weights once for all tests: torch.onnx.export takes seconds even for a tiny one."""
     kept: dict[bytes, bytes] = {}
 
-    def remembered(config: ModelConfig, module: VisionText) -> onnx.ModelProto:
+    def remembered(config: TextConfig, module: VisionText) -> onnx.ModelProto:
         digest = hashlib.sha256(repr(config).encode())
         for name, tensor in sorted(module.state_dict().items()):
             digest.update(name.encode() + tensor.numpy().tobytes())

@@ -8,8 +8,8 @@ from PIL import Image, ImageDraw
 
 from tests import layout_models
 from unrender.layers.seq2seq import VisionText
-from unrender.layers.spatial import PageModel
-from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, ModelConfig, ViTConfig
+from unrender.layers.spatial import LabelModel
+from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig, ViTConfig
 from unrender.tokens import LatexTokenizer
 from unrender.training.augment import Augmentation
 from unrender.training.batches import Batch, BatchStream, Framing, Stage
@@ -51,9 +51,9 @@ def tiny_decoder(memory_width: int, **changes: object) -> DecoderConfig:
     return DecoderConfig(**{**settings, **changes})  # type: ignore[arg-type]
 
 
-def tiny_formula() -> ModelConfig:
+def tiny_formula() -> TextConfig:
     """The shape of the formula reader."""
-    return ModelConfig(
+    return TextConfig(
         name="tiny",
         seed="004",
         task="formula",
@@ -71,9 +71,9 @@ def tiny_formula() -> ModelConfig:
     )  # fmt: skip
 
 
-def tiny_vit() -> ModelConfig:
+def tiny_vit() -> TextConfig:
     """The shape of TrOCR: no batch norm, so that processes can share a batch exactly."""
-    return ModelConfig(
+    return TextConfig(
         name="tiny-trocr",
         seed="004",
         task="formula",
@@ -96,7 +96,7 @@ def tiny_cache(folder: Path) -> Cache:
     return Cache(folder / "tiny-cache")
 
 
-def fresh(config: ModelConfig, seed: int = 0) -> VisionText:
+def fresh(config: TextConfig, seed: int = 0) -> VisionText:
     module = VisionText(config)
     module.init_weights(torch.Generator().manual_seed(seed))
     return module
@@ -136,7 +136,7 @@ def tiny_label_trainer(folder: Path) -> Trainer[LabelBatch]:
         for count in range(1, 7)
     ]  # fmt: skip
     stream = LabelStream(pages, layout_models.tokenizer(folder, config), config.image, seed=0, batch=3)
-    module = PageModel(config)
+    module = LabelModel(config)
     module.init_weights(torch.Generator().manual_seed(0))
     recipe = Recipe(updates=8, schedule=Schedule.linear(3e-3, 8), threads=1)
     return Trainer(Labelling(module), stream, recipe, folder, rate_of=lambda name: 2.0 if "head" in name else 1.0)

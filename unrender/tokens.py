@@ -189,7 +189,7 @@ class _Generation(Protocol):
 
 
 class _Config(Protocol):
-    """What `open_tokenizer` needs of a ModelConfig."""
+    """What `open_tokenizer` needs of a TextConfig."""
 
     @property
     def vocabulary(self) -> str: ...

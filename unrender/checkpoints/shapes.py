@@ -35,10 +35,10 @@ def state(config: ModelConfig) -> State:
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"the weights of {config.name} need torch: pip install 'unrender[train]'") from error
     from unrender.layers.seq2seq import VisionText
-    from unrender.layers.spatial import PageModel
+    from unrender.layers.spatial import LabelModel
 
     with torch.device("meta"):
-        module = VisionText(config) if isinstance(config, TextConfig) else PageModel(config)
+        module = VisionText(config) if isinstance(config, TextConfig) else LabelModel(config)
     parameters = {name: tuple(tensor.shape) for name, tensor in module.named_parameters()}
     everything = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     return State(parameters, {name: shape for name, shape in everything.items() if name not in parameters})

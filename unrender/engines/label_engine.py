@@ -11,7 +11,7 @@ from unrender.engines.labelling import Ids, Pixels, Scores
 from unrender.engines.sessions import count_cores, open_session
 
 if TYPE_CHECKING:
-    from unrender.layers.spatial import PageModel
+    from unrender.layers.spatial import LabelModel
 
 
 class OnnxLabelEngine:
@@ -36,18 +36,18 @@ class OnnxLabelEngine:
 
 
 class TorchLabelEngine:
-    """Labels a batch of windows with a PageModel."""
+    """Labels a batch of windows with a LabelModel."""
 
-    def __init__(self, module: "PageModel") -> None:
+    def __init__(self, module: "LabelModel") -> None:
         self.module = module.eval()
 
     def label(self, tokens: Ids, boxes: Ids, mask: NDArray[np.bool_], pixels: Pixels | None) -> Scores:
         import torch
 
-        from unrender.layers.spatial import PageInputs
+        from unrender.layers.spatial import LabelInputs
 
         picture = None if pixels is None else torch.from_numpy(pixels)
-        inputs = PageInputs(torch.from_numpy(tokens), torch.from_numpy(boxes), torch.from_numpy(mask), picture)
+        inputs = LabelInputs(torch.from_numpy(tokens), torch.from_numpy(boxes), torch.from_numpy(mask), picture)
         with torch.inference_mode():
             scores: Scores = self.module(inputs).numpy()
         return scores
@@ -57,8 +57,8 @@ def open_torch_engine(loaded: Loaded) -> "TorchLabelEngine":
     """Build the module of a loaded model and fill it with its weights."""
     import torch
 
-    from unrender.layers.spatial import PageModel
+    from unrender.layers.spatial import LabelModel
 
-    module = PageModel(loaded.label_config)
+    module = LabelModel(loaded.label_config)
     module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in loaded.weights().items()})
     return TorchLabelEngine(module)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.errors import ModelError
-from unrender.models.layoutlmv2 import COORDINATES, PageModelConfig
+from unrender.models.layoutlmv2 import COORDINATES, LabelConfig
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -51,7 +51,7 @@ class Window:
 class LabelTokenizer:
     """WordPiece tokens of words, each with its word's box."""
 
-    def __init__(self, path: Path, config: PageModelConfig) -> None:
+    def __init__(self, path: Path, config: LabelConfig) -> None:
         from tokenizers import Tokenizer
 
         try:

@@ -17,7 +17,7 @@ from unrender.decoding.search import Pixels
 from unrender.engines.rows import Memory, Rows, cached_width
 from unrender.engines.sessions import Shape, check_session, count_cores, open_session
 from unrender.errors import ConfigError
-from unrender.models.config import CnnConfig, ModelConfig
+from unrender.models.config import CnnConfig, TextConfig
 
 _PARTS = ("keys", "values")
 
@@ -25,7 +25,7 @@ _PARTS = ("keys", "values")
 class OnnxEngine:
     """Starts decodings; holds the two graphs and nothing of any one image, so that threads may share it."""
 
-    def __init__(self, folder: str | Path, *, threads: int | None = None, config: ModelConfig | None = None) -> None:
+    def __init__(self, folder: str | Path, *, threads: int | None = None, config: TextConfig | None = None) -> None:
         if threads is not None and threads < 1:
             raise ConfigError(f"threads must be at least 1, got {threads}")
         encoder, decoder = Path(folder) / "encoder.onnx", Path(folder) / "decoder.onnx"
@@ -157,14 +157,14 @@ class OnnxRun:
         rows.moved = False
 
 
-def _image_shape(config: ModelConfig) -> Shape:
+def _image_shape(config: TextConfig) -> Shape:
     """Return the (C, H, W) that the encoder reads; a name stands for any length."""
     if isinstance(config.encoder, CnnConfig):
         return config.encoder.channels, "height", "width"
     return config.encoder.channels, config.image.height, config.image.width
 
 
-def _decoder_inputs(config: ModelConfig) -> dict[str, Shape]:
+def _decoder_inputs(config: TextConfig) -> dict[str, Shape]:
     decoder = config.decoder
     head = decoder.hidden // decoder.heads
     inputs: dict[str, Shape] = {"tokens": ("B", "T"), "positions": ("B", "T"), "last": ("B",), "total": ()}
@@ -177,7 +177,7 @@ def _decoder_inputs(config: ModelConfig) -> dict[str, Shape]:
     return inputs
 
 
-def _grid(config: ModelConfig, height: int, width: int) -> tuple[int, int]:
+def _grid(config: TextConfig, height: int, width: int) -> tuple[int, int]:
     """Return the rows and columns of memory that an image of this size gives."""
     if not isinstance(config.encoder, CnnConfig):
         raise ConfigError("this encoder reads images of one size; prepare them with fit 'canvas' or 'squash'")
@@ -185,7 +185,7 @@ def _grid(config: ModelConfig, height: int, width: int) -> tuple[int, int]:
     return -(-height // down), -(-width // across)
 
 
-def _cells(config: ModelConfig, sizes: Ids, padded: tuple[int, ...]) -> Iterator[Ids]:
+def _cells(config: TextConfig, sizes: Ids, padded: tuple[int, ...]) -> Iterator[Ids]:
     """Give for each image which vectors of the padded batch's memory are its own."""
     _, columns = _grid(config, *padded)
     for height, width in sizes.tolist():

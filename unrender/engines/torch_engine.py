@@ -10,7 +10,7 @@ from unrender.errors import ConfigError
 from unrender.layers.cache import DecoderState
 from unrender.layers.decoder import Decoder
 from unrender.layers.seq2seq import VisionText
-from unrender.models.config import ModelConfig
+from unrender.models.config import TextConfig
 
 
 def open_engine(loaded: Loaded, watch: int = 0) -> "TorchEngine":
@@ -27,7 +27,7 @@ class TorchEngine:
     With `watch` = n, runs also give the mean cross-attention of the last n layers as `attention`.
     """
 
-    def __init__(self, config: ModelConfig, module: VisionText, *, watch: int = 0) -> None:
+    def __init__(self, config: TextConfig, module: VisionText, *, watch: int = 0) -> None:
         self.config = config
         self.module = module.eval()
         self.watch = watch

@@ -11,7 +11,7 @@ from unrender.layers.cnn import CnnEncoder
 from unrender.layers.decoder import Decoder, DecoderLayer
 from unrender.layers.swin import SwinBlock, SwinEncoder
 from unrender.layers.vit import ViTEncoder
-from unrender.models.config import CnnConfig, EncoderConfig, ModelConfig, SwinConfig, ViTConfig
+from unrender.models.config import CnnConfig, EncoderConfig, SwinConfig, TextConfig, ViTConfig
 
 _TABLE_STD = 0.02
 
@@ -19,7 +19,7 @@ _TABLE_STD = 0.02
 class VisionText(nn.Module):
     """One image-to-text system: pixels (B, channels, H, W) and tokens (B, T) -> scores (B, T, V)."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: TextConfig) -> None:
         super().__init__()
         if config.encoder.out_width != config.decoder.memory_width:
             raise ConfigError(

@@ -12,12 +12,12 @@ from torch.nn.functional import adaptive_avg_pool2d, dropout, embedding
 
 from unrender.layers.attention import FeedForward
 from unrender.layers.visual import make_visual
-from unrender.models.layoutlmv2 import COORDINATES, LayoutConfig, PageModelConfig, grid_boxes
+from unrender.models.layoutlmv2 import COORDINATES, LabelConfig, LayoutConfig, grid_boxes
 
 _INIT_STD = 0.02
 
 
-class PageInputs(NamedTuple):
+class LabelInputs(NamedTuple):
     """One batch of pages: what the model is given."""
 
     tokens: Tensor  # (B, L) ids
@@ -27,7 +27,7 @@ class PageInputs(NamedTuple):
     segments: Tensor | None = None  # (B, L); None: all [A]
 
 
-class PageVectors(NamedTuple):
+class LabelVectors(NamedTuple):
     """What the encoder makes of a batch."""
 
     text: Tensor  # (B, L, C)
@@ -35,25 +35,25 @@ class PageVectors(NamedTuple):
     first_visual: Tensor  # (B, V, C), before the first layer
 
 
-class PageModel(nn.Module):
+class LabelModel(nn.Module):
     """The encoder and the head that the config names."""
 
-    def __init__(self, config: PageModelConfig) -> None:
+    def __init__(self, config: LabelConfig) -> None:
         super().__init__()
         layout = config.layout
         self.layout = layout
-        self.embedding = PageEmbedding(layout)
+        self.embedding = LabelEmbedding(layout)
         self.encoder = SpatialEncoder(layout)
         self.pooler = nn.Linear(layout.hidden, layout.hidden) if layout.pooler else None
         self.head = _make_head(config)
 
-    def forward(self, inputs: PageInputs) -> Tensor:
+    def forward(self, inputs: LabelInputs) -> Tensor:
         """Return the head's scores: labels (B, L, K), class (B, K), answer (B, L, 2) as start and end."""
         assert self.head is not None, "this model has no head"
         scores: Tensor = self.head(self.encode(inputs))
         return scores
 
-    def encode(self, inputs: PageInputs) -> PageVectors:
+    def encode(self, inputs: LabelInputs) -> LabelVectors:
         """Return the vectors of text and visual tokens after the last layer."""
         text, visual = self.embedding.text(inputs), self.embedding.picture(inputs)
         boxes = self.embedding.grid.expand(len(text), -1, -1)
@@ -69,9 +69,9 @@ class PageModel(nn.Module):
         )
         lengths = [(text.shape[1], visual.shape[1])[side] for side in order]
         parts = hidden.split(lengths, dim=1)
-        return PageVectors(parts[order.index(0)], parts[order.index(1)], visual)
+        return LabelVectors(parts[order.index(0)], parts[order.index(1)], visual)
 
-    def pool(self, vectors: PageVectors) -> Tensor:
+    def pool(self, vectors: LabelVectors) -> Tensor:
         """Return one vector a page, from [CLS]: (B, C)."""
         assert self.pooler is not None, "this model has no pooler"
         pooled: Tensor = self.pooler(vectors.text[:, 0]).tanh()
@@ -97,7 +97,7 @@ class PageModel(nn.Module):
                     nn.init.zeros_(parameter)
 
 
-class PageEmbedding(nn.Module):
+class LabelEmbedding(nn.Module):
     """Text, visual and layout embeddings; the position and layout tables serve text and picture alike."""
 
     def __init__(self, config: LayoutConfig) -> None:
@@ -120,14 +120,14 @@ class PageEmbedding(nn.Module):
             if config.visual_segment:
                 self.visual_segment = nn.Parameter(torch.zeros(hidden))
 
-    def text(self, inputs: PageInputs) -> Tensor:
+    def text(self, inputs: LabelInputs) -> Tensor:
         """Return t_i + l_i, normalised: (B, L, C)."""
         segments = torch.zeros_like(inputs.tokens) if inputs.segments is None else inputs.segments
         places = torch.arange(inputs.tokens.shape[1], device=inputs.tokens.device)
         total = self.words(inputs.tokens) + self.positions(places) + self.segments(segments)
         return self._dropped(self.norm(total + self.layout(inputs.boxes)))
 
-    def picture(self, inputs: PageInputs) -> Tensor:
+    def picture(self, inputs: LabelInputs) -> Tensor:
         """Return v_i + l_i, normalised: (B, V, C)."""
         if self.config.visual is None:
             return inputs.boxes.new_zeros((len(inputs.tokens), 0, self.config.hidden), dtype=self.words.weight.dtype)
@@ -260,12 +260,12 @@ class SpatialAttention(nn.Module):
 class LabelHead(nn.Module):
     """Scores of each label for each text token."""
 
-    def __init__(self, config: PageModelConfig, outputs: int) -> None:
+    def __init__(self, config: LabelConfig, outputs: int) -> None:
         super().__init__()
         self.dropout = config.layout.dropout
         self.scores = nn.Linear(config.layout.hidden, outputs)
 
-    def forward(self, vectors: PageVectors) -> Tensor:
+    def forward(self, vectors: LabelVectors) -> Tensor:
         scores: Tensor = self.scores(dropout(vectors.text, self.dropout, self.training))
         return scores
 
@@ -273,12 +273,12 @@ class LabelHead(nn.Module):
 class ClassHead(nn.Module):
     """Scores of each class for a page, from [CLS] and the picture's vectors before and after the encoder."""
 
-    def __init__(self, config: PageModelConfig) -> None:
+    def __init__(self, config: LabelConfig) -> None:
         super().__init__()
         self.dropout = config.layout.dropout
         self.scores = nn.Linear(3 * config.layout.hidden, len(config.labels))
 
-    def forward(self, vectors: PageVectors) -> Tensor:
+    def forward(self, vectors: LabelVectors) -> Tensor:
         parts = vectors.text[:, 0], vectors.first_visual.mean(1), vectors.visual.mean(1)
         scores: Tensor = self.scores(dropout(torch.cat(parts, dim=-1), self.dropout, self.training))
         return scores
@@ -300,7 +300,7 @@ def _look_up(table: Tensor, bucket: Tensor, places: Tensor, farthest: int) -> Te
     return embedding(distances + farthest, table[:, bucket].T).permute(0, 3, 1, 2)
 
 
-def _make_head(config: PageModelConfig) -> nn.Module | None:
+def _make_head(config: LabelConfig) -> nn.Module | None:
     match config.head:
         case "labels":
             return LabelHead(config, len(config.labels))

@@ -266,6 +266,3 @@ def check_heads(width: int, heads: int) -> None:
     """Raise a ConfigError unless the heads share the width evenly."""
     if width % heads:
         raise ConfigError(f"{heads} heads do not divide the width {width}")
-
-
-ModelConfig = TextConfig

@@ -2,11 +2,11 @@
 
 | The paper's words                             | Here                                                    |
 |-----------------------------------------------|---------------------------------------------------------|
-| text embedding t_i                            | `layers.spatial.PageEmbedding.text`                     |
-| visual embedding v_i, VisTokEmb               | `layers.spatial.PageEmbedding.picture`, `layers.visual` |
+| text embedding t_i                            | `layers.spatial.LabelEmbedding.text`                     |
+| visual embedding v_i, VisTokEmb               | `layers.spatial.LabelEmbedding.picture`, `layers.visual` |
 | visual tokens as evenly divided grids         | `grid_boxes`                                            |
 | box normalisation to [0, 1000]                | `words.WordPage.normalised`                             |
-| layout embedding l_i                          | `layers.spatial.PageEmbedding.layout`                   |
+| layout embedding l_i                          | `layers.spatial.LabelEmbedding.layout`                   |
 | segments [A], [B], [C]                        | `segments`, `visual_segment`                            |
 | boxPAD                                        | `separator_box`; [CLS] and [PAD] always have it         |
 | spatial-aware self-attention, b1D, b2Dx, b2Dy | `layers.spatial.SpatialBias`, `SpatialAttention`        |
@@ -173,6 +173,3 @@ LAYOUTLMV2_MINI = LabelConfig(
 def with_labels(config: LabelConfig, name: str, task: str, labels: tuple[str, ...]) -> LabelConfig:
     """Return the system that labels each word with one of `labels`."""
     return replace(config, name=name, task=task, head="labels", labels=labels, published="", notes=(), parameters=0)
-
-
-PageModelConfig = LabelConfig

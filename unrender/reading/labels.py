@@ -15,7 +15,7 @@ from unrender.engines.opening import open_label_engine
 from unrender.errors import ModelError, UnrenderError
 from unrender.images.opening import prepare
 from unrender.metrics import find_entities
-from unrender.models.layoutlmv2 import PageModelConfig
+from unrender.models.layoutlmv2 import LabelConfig
 from unrender.reading.options import DEFAULTS, Options
 from unrender.reading.receipts import FIELDS, LABELS, Calibration, Found, box_of, field_probabilities, find_fields
 from unrender.reading.systems import BATCH, UNWATCHED, Sheet, StoppedError, Watch, failed_page
@@ -31,7 +31,7 @@ _DIGITS = 4
 class LabelSystem:
     """A model that labels words, and what finds the words; holds nothing of any one page."""
 
-    config: PageModelConfig
+    config: LabelConfig
     engine: LabelEngine
     tokenizer: LabelTokenizer
     find_words: WordReader | None = None  # None: OCR

@@ -8,7 +8,7 @@ from unrender.decoding.paths import Decoded, Path
 from unrender.decoding.rules import Ids
 from unrender.decoding.search import DecoderRun, Engine, JoinableEngine, JoinableRun, Pixels, Text, search
 from unrender.images.opening import Placement, place, stack
-from unrender.models.config import Generation, ModelConfig
+from unrender.models.config import Generation, TextConfig
 from unrender.reading.consensus import rank_readings
 from unrender.reading.grid import Grid, grid_of
 from unrender.reading.ink import LEFT_BEHIND, Ink
@@ -52,7 +52,7 @@ class Look:
 class Sight:
     """One way to look at pictures: a model, how it is prompted and how its texts are searched for."""
 
-    config: ModelConfig
+    config: TextConfig
     engine: Engine
     prompt: Ids  # (P,)
     new_path: Callable[[], Path]

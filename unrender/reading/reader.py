@@ -8,9 +8,8 @@ from unrender import checkpoints, tasks
 from unrender.documents import Document, Page
 from unrender.errors import ConfigError, ImageError, UnrenderError
 from unrender.images.opening import Source, open_pages
-from unrender.models import PRESETS
-from unrender.models.config import ModelConfig
-from unrender.models.layoutlmv2 import PageModelConfig
+from unrender.models import PRESETS, ModelConfig
+from unrender.models.layoutlmv2 import LabelConfig
 from unrender.reading.labels import LabelSystem
 from unrender.reading.options import DEFAULTS, Input, Options
 from unrender.reading.systems import BATCH, UNWATCHED, Sheet, System, Watch, failed_page, open_sheet
@@ -41,14 +40,14 @@ class Reader:
         wanted = tasks.find(task) if task else None
         name = model or _default_model(wanted or tasks.find(tasks.DEFAULT))
         loaded = checkpoints.load(name)
-        if isinstance(loaded.config, PageModelConfig):
+        if isinstance(loaded.config, LabelConfig):
             system = LabelSystem.open(loaded, engine, threads)
             return cls(system.for_task(wanted or system.task), str(name))
         task_read = wanted or tasks.find(loaded.config.task)
         return cls(TextSystem.open(loaded, task_read, engine, threads), str(name))
 
     @property
-    def config(self) -> ModelConfig | PageModelConfig:
+    def config(self) -> ModelConfig:
         return self.system.config
 
     @property

@@ -12,8 +12,7 @@ from PIL import Image
 from unrender.documents import Block, Page, Status
 from unrender.errors import UnrenderError
 from unrender.images.opening import Pages, PageText, is_blank
-from unrender.models.config import ModelConfig
-from unrender.models.layoutlmv2 import PageModelConfig
+from unrender.models import ModelConfig
 from unrender.reading.options import DEFAULTS, Options
 from unrender.tasks import Task
 from unrender.words import WordPage
@@ -64,7 +63,7 @@ class System(Protocol):
     """Whoever reads pages."""
 
     @property
-    def config(self) -> ModelConfig | PageModelConfig: ...
+    def config(self) -> ModelConfig: ...
 
     @property
     def task(self) -> Task: ...

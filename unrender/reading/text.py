@@ -19,7 +19,7 @@ from unrender.errors import ConfigError, ModelError
 from unrender.latex.arrays import fit_columns
 from unrender.latex.commands import SILENT
 from unrender.latex.grammar import Grammar
-from unrender.models.config import ModelConfig
+from unrender.models.config import TextConfig
 from unrender.reading.grid import box_of
 from unrender.reading.ink import LEFT_BEHIND, Ink
 from unrender.reading.looks import Look, Looking, Sight
@@ -34,7 +34,7 @@ from unrender.tokens import LatexTokenizer, Tokenizer, open_tokenizer
 class TextSystem:
     """A model that writes text, and the task it reads for; holds nothing of any one picture."""
 
-    config: ModelConfig
+    config: TextConfig
     engine: Engine
     tokenizer: Tokenizer
     task: Task

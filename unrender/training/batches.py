@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unrender.errors import DataError
 from unrender.images.pixels import normalise, stack
-from unrender.models.config import ImagePrep, ModelConfig
+from unrender.models.config import ImagePrep, TextConfig
 from unrender.training.augment import Augmentation, augment_placed, perturb_tokens, replace_share
 from unrender.training.data import Cache
 
@@ -99,7 +99,7 @@ class Framing:
     first: int = 4  # ids below are special tokens
 
     @classmethod
-    def of(cls, config: ModelConfig) -> "Framing":
+    def of(cls, config: TextConfig) -> "Framing":
         """Take the framing from a model's configuration."""
         return cls(
             vocabulary=config.decoder.vocabulary,

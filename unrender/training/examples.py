@@ -10,7 +10,7 @@ from PIL import Image
 
 from unrender.errors import DataError
 from unrender.images.opening import open_pages, prepare
-from unrender.models.config import ModelConfig
+from unrender.models.config import TextConfig
 from unrender.tokens import Tokenizer
 from unrender.training.augment import distort
 from unrender.training.batches import Batch, Framed, Framing, Ids, assemble, frame
@@ -35,7 +35,7 @@ class ExampleStream:
     def __init__(
         self,
         examples: Sequence[LabelledImage],
-        config: ModelConfig,
+        config: TextConfig,
         tokenizer: Tokenizer,
         *,
         batch: int,

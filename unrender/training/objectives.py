@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, gelu, linear
 
 from unrender.layers.seq2seq import VisionText
-from unrender.layers.spatial import PageInputs, PageModel
+from unrender.layers.spatial import LabelInputs, LabelModel
 from unrender.reading.grid import Grid, grid_of
 from unrender.training.batches import IGNORED, AnyBatch, Batch
 from unrender.training.receipt.label_batches import LabelBatch
@@ -87,7 +87,7 @@ class Labelling(Objective[LabelBatch]):
     def forward(self, batch: LabelBatch) -> Losses:
         labels = torch.from_numpy(batch.labels)
         chosen = labels != IGNORED
-        scores = self.module(PageInputs(*(torch.from_numpy(part) for part in batch[:4])))
+        scores = self.module(LabelInputs(*(torch.from_numpy(part) for part in batch[:4])))
         total = cross_entropy(scores[chosen], labels[chosen], reduction="sum")
         return {"labels": Part(total, int(chosen.sum()))}
 
@@ -95,13 +95,13 @@ class Labelling(Objective[LabelBatch]):
 class Pretraining(Objective[PretrainBatch]):
     """The sum of the tasks that are on: masked words (MVLM), covered lines (TIA), whose picture it is (TIM)."""
 
-    def __init__(self, module: PageModel, tasks: Tasks, seed: int = 0) -> None:
+    def __init__(self, module: LabelModel, tasks: Tasks, seed: int = 0) -> None:
         super().__init__(module)
         self.pages, self.tasks = module, tasks
         self.heads = self.task_heads = _TaskHeads(module, tasks, torch.Generator().manual_seed(seed))
 
     def forward(self, batch: PretrainBatch) -> Losses:
-        vectors = self.pages.encode(PageInputs(*(torch.from_numpy(part) for part in batch[:4]))).text
+        vectors = self.pages.encode(LabelInputs(*(torch.from_numpy(part) for part in batch[:4]))).text
         heads, found = self.task_heads, Losses()
         if self.tasks.masking:
             targets = torch.from_numpy(batch.targets)
@@ -120,7 +120,7 @@ class Pretraining(Objective[PretrainBatch]):
 class _TaskHeads(nn.Module):
     """One head for each task that is on; the vocabulary's scores share the word embedding."""
 
-    def __init__(self, encoder: PageModel, tasks: Tasks, generator: torch.Generator) -> None:
+    def __init__(self, encoder: LabelModel, tasks: Tasks, generator: torch.Generator) -> None:
         super().__init__()
         hidden = encoder.layout.hidden
         if tasks.masking:

@@ -10,14 +10,14 @@ from unrender import checkpoints
 from unrender.checkpoints import Loaded, Weights
 from unrender.errors import ModelError
 from unrender.layers.seq2seq import VisionText
-from unrender.models.config import ModelConfig
+from unrender.models.config import TextConfig
 from unrender.tokens import read_list
 
 _ROWS_OF_TOKENS = ("decoder.tokens.weight", "decoder.scores.weight")
 _NOISE = 0.1  # of the rows' own spread, on the rows of new tokens
 
 
-def fresh(config: ModelConfig, seed: int) -> VisionText:
+def fresh(config: TextConfig, seed: int) -> VisionText:
     """Return a model of new weights."""
     module = VisionText(config)
     module.init_weights(torch.Generator().manual_seed(seed))
@@ -31,7 +31,7 @@ def load_module(loaded: Loaded) -> VisionText:
     return module
 
 
-def start_from(source: str | Path, config: ModelConfig, tokens: Sequence[str], seed: int) -> VisionText:
+def start_from(source: str | Path, config: TextConfig, tokens: Sequence[str], seed: int) -> VisionText:
     """Return a model that begins with the weights of a model folder; its rows are found by the tokens' texts."""
     loaded = checkpoints.load(source)
     if loaded.tokenizer is None or loaded.text_config.vocabulary == "tokenizer":

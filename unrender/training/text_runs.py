@@ -14,7 +14,7 @@ from unrender.evaluation.datasets import open_dataset
 from unrender.images.opening import open_pages
 from unrender.layers.seq2seq import VisionText
 from unrender.models import preset
-from unrender.models.config import ModelConfig, Vocabulary
+from unrender.models.config import TextConfig, Vocabulary
 from unrender.models.formula import formula
 from unrender.tokens import END, PAD, START, CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
 from unrender.training.augment import AUGMENTATION, Augmentation
@@ -96,10 +96,10 @@ class SystemCourse:
             write=partial(write_model, config, tokenizer),
         )
 
-    def _begin(self, request: Request, examples: Sequence[LabelledImage]) -> tuple[ModelConfig, Tokenizer, VisionText]:
+    def _begin(self, request: Request, examples: Sequence[LabelledImage]) -> tuple[TextConfig, Tokenizer, VisionText]:
         if request.scratch:
             system = preset(self.model)
-            if not isinstance(system, ModelConfig):
+            if not isinstance(system, TextConfig):
                 raise ConfigError(f"{self.model} labels words; train it with a recipe for labels")
             config, tokenizer = start_from_scratch(system, [example.target for example in examples])
             return config, tokenizer, fresh(config, self.recipe.seed)
@@ -107,7 +107,7 @@ class SystemCourse:
         return loaded.text_config, open_tokenizer(loaded.folder, loaded.text_config), load_module(loaded)
 
 
-def start_from_scratch(config: ModelConfig, labels: Sequence[str]) -> tuple[ModelConfig, Tokenizer]:
+def start_from_scratch(config: TextConfig, labels: Sequence[str]) -> tuple[TextConfig, Tokenizer]:
     """Give a system a vocabulary of its own, read off the labels: LaTeX tokens for formulas, else characters."""
     tokenizer: LatexTokenizer | CharacterTokenizer
     if config.task == "formula":
@@ -121,7 +121,7 @@ def start_from_scratch(config: ModelConfig, labels: Sequence[str]) -> tuple[Mode
     return replace(config, decoder=decoder, generation=generation, vocabulary=vocabulary), tokenizer
 
 
-def write_model(config: ModelConfig, tokenizer: Tokenizer, folder: Path, weights: Weights, training: str) -> None:
+def write_model(config: TextConfig, tokenizer: Tokenizer, folder: Path, weights: Weights, training: str) -> None:
     """Write a model folder."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(folder / "tokenizer.json")

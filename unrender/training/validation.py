@@ -8,7 +8,7 @@ from PIL import Image
 from unrender import metrics, tasks
 from unrender.engines.torch_engine import TorchEngine
 from unrender.layers.seq2seq import VisionText
-from unrender.models.config import ModelConfig
+from unrender.models.config import TextConfig
 from unrender.reading.options import Options
 from unrender.reading.reader import Reader
 from unrender.reading.text import TextSystem
@@ -34,7 +34,7 @@ def pairs_of(cache: Cache, size: int = SUBSET, seed: int = 0) -> list[Pair]:
 
 
 def reading_validator(
-    config: ModelConfig,
+    config: TextConfig,
     module: VisionText,
     tokenizer: Tokenizer,
     sets: Mapping[str, Sequence[Pair]],

@@ -16,7 +16,7 @@ from unrender.engines.export.graph import save_graph
 from unrender.engines.export.quantise import quantise_graph
 from unrender.engines.export.traced import trace_labels
 from unrender.errors import ConfigError, ModelError
-from unrender.layers.spatial import PageModel
+from unrender.layers.spatial import LabelModel
 from unrender.models import ModelConfig
 from unrender.models.config import CnnConfig, TextConfig
 from unrender.models.layoutlmv2 import LabelConfig
@@ -95,7 +95,7 @@ def _round_weights(config: ModelConfig, weights: Weights, folder: Path) -> None:
 def _write_labels(config: LabelConfig, weights: Weights, folder: Path) -> None:
     if config.head != "labels":
         raise ConfigError(f"{config.name}: only models that label words are exported, this one's head is {config.head}")
-    module = PageModel(config)
+    module = LabelModel(config)
     module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     save_graph(trace_labels(config, module), folder / GRAPHS["labels"][0])
 

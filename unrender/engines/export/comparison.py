@@ -15,7 +15,7 @@ from unrender.engines.labelling import LabelEngine
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.engines.torch_engine import TorchEngine
 from unrender.layers.seq2seq import VisionText
-from unrender.layers.spatial import PageModel
+from unrender.layers.spatial import LabelModel
 from unrender.models import ModelConfig
 from unrender.models.config import CnnConfig, TextConfig
 from unrender.models.layoutlmv2 import COORDINATES, LabelConfig
@@ -60,7 +60,7 @@ def compare(config: ModelConfig, weights: Weights, folder: Path, *, texts: bool 
     """Compare the graphs of a folder with torch; without `texts`, the scores of a decoder alone."""
     tensors = {name: torch.from_numpy(np.asarray(array)) for name, array in weights.items()}
     if isinstance(config, LabelConfig):
-        model = PageModel(config)
+        model = LabelModel(config)
         model.load_state_dict(tensors)
         return compare_labels(TorchLabelEngine(model), OnnxLabelEngine(folder), config)
     with torch.device("meta"):

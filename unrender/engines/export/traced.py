@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from unrender.layers.seq2seq import VisionText
-from unrender.layers.spatial import PageInputs, PageModel
+from unrender.layers.spatial import LabelInputs, LabelModel
 from unrender.models.config import CnnConfig, TextConfig
 from unrender.models.layoutlmv2 import LabelConfig
 
@@ -37,13 +37,13 @@ class _Memory(nn.Module):
 class _Labels(nn.Module):
     """The tokens, boxes and picture of one window to scores of every label for every token."""
 
-    def __init__(self, module: PageModel) -> None:
+    def __init__(self, module: LabelModel) -> None:
         super().__init__()
         self.module = module
 
     def forward(self, tokens: Tensor, boxes: Tensor, pixels: Tensor | None = None) -> Tensor:
         seen = torch.ones_like(tokens[None]) > 0
-        scores: Tensor = self.module(PageInputs(tokens[None], boxes[None], seen, pixels))
+        scores: Tensor = self.module(LabelInputs(tokens[None], boxes[None], seen, pixels))
         return scores[0]
 
 
@@ -56,7 +56,7 @@ def trace_encoder(config: TextConfig, module: VisionText) -> onnx.ModelProto:
     return _trace(_Memory(module), {"pixels": pixels}, outputs, [{2: _FREE, 3: _FREE} if free else {}])
 
 
-def trace_labels(config: LabelConfig, module: PageModel) -> onnx.ModelProto:
+def trace_labels(config: LabelConfig, module: LabelModel) -> onnx.ModelProto:
     """Write what labels.onnx computes: one window at a time, of any length, so nothing is padded and nothing masked."""
     tokens, boxes = torch.zeros(_TOKENS, dtype=torch.int64), torch.zeros(_TOKENS, 4, dtype=torch.int64)
     inputs, dynamic = {"tokens": tokens, "boxes": boxes}, [{0: _FREE}, {0: _FREE}]

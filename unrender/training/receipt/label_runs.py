@@ -20,8 +20,8 @@ from unrender.errors import ConfigError, DataError, MissingExtraError
 from unrender.evaluation.datasets import Dataset
 from unrender.evaluation.datasets.sroie import open_sroie
 from unrender.evaluation.evaluate import evaluate
-from unrender.layers.spatial import PageModel
-from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, LayoutConfig, PageModelConfig, with_labels
+from unrender.layers.spatial import LabelModel
+from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, LabelConfig, LayoutConfig, with_labels
 from unrender.reading.labels import LEXICON, LabelSystem
 from unrender.reading.reader import Reader
 from unrender.reading.receipts import FIELDS, LABELS
@@ -214,11 +214,11 @@ def folder_start(folder: Path) -> Start:
     return Start(weights, (folder / _TOKENIZER).read_text(encoding="utf-8"))
 
 
-def begin(config: PageModelConfig, start: Start, folder: Path) -> tuple[PageModel, LabelTokenizer]:
+def begin(config: LabelConfig, start: Start, folder: Path) -> tuple[LabelModel, LabelTokenizer]:
     """Return the model, in which what the start does not have is drawn anew, and its tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _TOKENIZER).write_text(start.tokenizer, encoding="utf-8")
-    module = PageModel(config)
+    module = LabelModel(config)
     module.init_weights(torch.Generator().manual_seed(0))
     wanted = module.state_dict()
     known = {name: torch.from_numpy(np.array(array)) for name, array in start.weights.items() if name in wanted}
@@ -256,7 +256,7 @@ def field_scores(reader: Reader, held: Mapping[str, Dataset]) -> dict[str, float
     return {"score": 1 - sum(scores.values()) / len(scores), **scores, **loose, **fields}
 
 
-def write_labels(config: PageModelConfig, tokenizer: str, folder: Path, weights: Weights, training: str) -> None:
+def write_labels(config: LabelConfig, tokenizer: str, folder: Path, weights: Weights, training: str) -> None:
     """Write a model folder."""
     save(folder, config, weights, tokenizer, training=training)
 

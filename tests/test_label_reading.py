@@ -18,7 +18,7 @@ from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.evaluate import evaluate
 from unrender.formats.overlay import draw
 from unrender.images.opening import open_pages
-from unrender.layers.spatial import PageModel
+from unrender.layers.spatial import LabelModel
 from unrender.reading.labels import LabelSystem
 from unrender.reading.options import Options
 from unrender.reading.reader import Reader
@@ -61,7 +61,7 @@ def work(tmp_path: Path) -> LabelSystem:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A receipt reader that knows nothing, in a folder of its own."""
     config = layout_models.tiny()
-    model = PageModel(config)
+    model = LabelModel(config)
     model.init_weights(torch.Generator().manual_seed(0))
     weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
     return save(tmp_path_factory.mktemp("page") / "model", config, weights, wordpiece(layout_models.VOCABULARY))
