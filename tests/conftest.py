@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from PIL import Image, ImageDraw
 
 from unrender import checkpoints
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.tokens import LatexTokenizer
+
+# The same cases in every run: what `make test` says depends on the code alone. `make fuzz` looks for new ones.
+settings.register_profile("unrender", derandomize=True, database=None)
+settings.load_profile("unrender")
 
 
 @dataclass(frozen=True)

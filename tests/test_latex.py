@@ -267,6 +267,21 @@ def test_what_people_get_is_the_same_formula(text):
         assert readable(written) == written
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{\\rm {{}{a}_{a}^{{a}}}}",
+        "\\begin{array}{cc} \\label{x_1}\\\\ \\label{x_1}\\end{array}",
+        "\\left( \\begin{array}{cc} {{+}}\\end{array}\\right.",
+        "\\left( \\begin{array}{cc} {\\\\over a}\\end{array}\\right.",
+    ],
+)
+def test_needless_braces_and_empty_rows_are_written_the_same_twice(text):
+    written = readable(text)
+    assert bare(written) == bare(text)
+    assert readable(written) == written
+
+
 def test_many_switches_are_no_deep_nesting():
     assert normalise("\\rm x " * 1200).count("\\mathrm") == 1200
 

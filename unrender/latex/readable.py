@@ -169,6 +169,8 @@ def _primes(sup: Node | None) -> tuple[int, Node | None]:
 def _attached(script: Node, size: Size) -> str:
     """Write a script, without braces if it is one symbol."""
     items = _items(script)
+    while len(items) == 1 and isinstance(items[0], Group) and not _needs_braces(items[0]):
+        items = items[0].items
     if len(items) == 1 and isinstance(items[0], Symbol):
         token = items[0].token
         if (len(token) == 1 and token.isalnum()) or token in _ALONE_IN_SCRIPTS:
@@ -234,7 +236,7 @@ def _array(array: Array, environment: str | None) -> str:
     for number, row in enumerate(array.rows):
         parts += ["\\hline"] * array.lines.count(number)
         for place, cell in enumerate(row):
-            mark, text = "&" * (place > 0), _cell(cell, environment)
+            mark, text = "&" * (place > 0), _cell(cell, environment) or "{}" * (len(row) == 1)
             parts += [mark + text] if environment == "aligned" and place % 2 else [mark, text]
         if number < len(array.rows) - 1 or number + 1 in array.lines:
             parts.append("\\\\")
@@ -244,7 +246,9 @@ def _array(array: Array, environment: str | None) -> str:
 
 def _cell(cell: tuple[Node, ...], environment: str | None) -> str:
     """Write a cell; a bracket or star at its beginning would belong to the row's end before it."""
-    items = cell[0].items if len(cell) == 1 and isinstance(cell[0], Group) else cell
+    items = cell
+    while len(items) == 1 and isinstance(items[0], Group) and Symbol("\\\\") not in items[0].items:
+        items = items[0].items
     if environment in ("aligned", "gathered") and items[:1] == (Symbol("\\displaystyle"),):
         items = items[1:]
     text = _row(items, 1)
