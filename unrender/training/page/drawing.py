@@ -53,7 +53,9 @@ def shrink(gray: Gray, factor: float) -> Gray:
 def paint_figure(gray: Gray, box: tuple[int, int, int, int], rng: np.random.Generator) -> None:
     """Draw a plot, bars, a cloud of points or a photograph into a part of a page."""
     left, top, right, bottom = box
-    height, width = bottom - top, right - left
+    height, width = gray[max(0, top) : bottom, max(0, left) : right].shape  # a float may hang over the page's edge
+    if not height or not width:
+        return
     part = np.full((height, width), 255, dtype=np.uint8)
     kind = rng.choice(["curves", "bars", "points", "photograph"])
     if kind == "photograph":
@@ -61,7 +63,7 @@ def paint_figure(gray: Gray, box: tuple[int, int, int, int], rng: np.random.Gene
         part = np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
     else:
         _paint_plot(part, str(kind), rng)
-    gray[top:bottom, left:right] = part
+    gray[max(0, top) : bottom, max(0, left) : right] = part
 
 
 def _paint_plot(part: Gray, kind: str, rng: np.random.Generator) -> None:
