@@ -13,6 +13,17 @@ MAX_HEIGHT, MAX_WIDTH = 256, 1024
 _MAX_TOKENS = 256
 SYMBOLS = (7.5, 12.5, 20.0)  # what is below or above is brought to the middle; see docs/formula.md
 
+ENCODER = CnnConfig(
+    widths=(32, 64, 128),
+    blocks=(1, 2, 3),
+    strides=((2, 2), (2, 2), (2, 2)),
+    hidden=256,
+    layers=2,
+    heads=8,
+    feed_forward=512,
+    dropout=0.0,
+)
+
 
 def formula(vocabulary: int) -> TextConfig:
     """Return the configuration for a vocabulary whose first ids are pad, start, end, unknown."""
@@ -34,16 +45,7 @@ def formula(vocabulary: int) -> TextConfig:
             multiple=8,
             symbols=SYMBOLS,
         ),
-        encoder=CnnConfig(
-            widths=(32, 64, 128),
-            blocks=(1, 2, 3),
-            strides=((2, 2), (2, 2), (2, 2)),
-            hidden=256,
-            layers=2,
-            heads=8,
-            feed_forward=512,
-            dropout=0.0,
-        ),
+        encoder=ENCODER,
         decoder=DecoderConfig(
             vocabulary=vocabulary,
             hidden=256,

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Protocol
 
 from unrender.errors import ConfigError
+from unrender.models.formula import formula
+from unrender.models.page import page
 from unrender.training import runs
 from unrender.training.augment import Augmentation
 from unrender.training.batches import Stage
 from unrender.training.receipt.label_runs import PretrainingCourse, ReceiptCourse
 from unrender.training.recipe import Recipe, Schedule
 from unrender.training.runs import Request
-from unrender.training.text_runs import FormulaCourse, SystemCourse
+from unrender.training.text_runs import PreparedCourse, SystemCourse
 
 # Donut, fine-tuning on CORD as published: Adam, 30 epochs of batches of 8, cosine to zero after 300 warm-up updates.
 _DONUT = SystemCourse(
@@ -86,7 +88,10 @@ _OFFICIAL = (
 # From short to long: until it looks at the picture, a model learns most from many small updates on few tokens. The
 # last stage finishes on the labels as they are, whose habits of spacing and bracing no picture shows. Where TeX tells
 # where a token stands, the decoder is taught to look there: it learns to look sooner, and points better.
-FORMULA = FormulaCourse(
+FORMULA = PreparedCourse(
+    model=formula,
+    sets="formula",
+    held_out=("printed-held", "handwritten-held"),
     stages=(
         Stage(samples=16_000, max_tokens=6, batch=16, mix=_PRINTED),
         Stage(samples=40_000, max_tokens=10, batch=16, mix=_PRINTED),
@@ -135,6 +140,26 @@ FURTHER = replace(
     augmentation=replace(FORMULA.augmentation, smallest=0.7, largest=1.3, coarse=0.12, photographed=0.12),
 )
 
+# Lines first, short ones foremost; then two or three at once. Give the formula reader with --start.
+_LINES = (("lines", 1.0),)
+_LINES_AND_PIECES = (("lines", 0.8), ("pieces", 0.2))
+PAGE = PreparedCourse(
+    model=page,
+    sets="page",
+    held_out=("lines-held",),
+    stages=(
+        Stage(samples=8_000, max_tokens=14, batch=16, cost=400_000, mix=_LINES),
+        Stage(samples=20_000, max_tokens=30, batch=16, cost=500_000, mix=_LINES),
+        Stage(samples=80_000, max_tokens=130, batch=20, cost=700_000, mix=_LINES),
+        Stage(samples=160_000, max_tokens=160, batch=20, cost=700_000, mix=_LINES_AND_PIECES, fade=0.03),
+    ),
+    recipe=replace(
+        FORMULA.recipe, naming=0.3, samples=160_000, schedule=Schedule(peak=8e-4, warm_up=300), average=0.999
+    ),
+    augmentation=Augmentation(scale=0.5, smallest=0.8, largest=1.25, coarse=0.2, coarsest=0.5, darken=0.3, margin=4),
+    token_noise=0.03,
+)
+
 PRETRAINING = PretrainingCourse()
 RECEIPT = ReceiptCourse()
 
@@ -146,6 +171,7 @@ class _Train(Protocol):
 _COURSES: dict[str, _Train] = {
     "formula": partial(runs.train, FORMULA),
     "formula-further": partial(runs.train, FURTHER),
+    "page": partial(runs.train, PAGE),
     **{name: partial(runs.train, course) for name, course in SYSTEMS.items()},
     "layoutlmv2-pretrain": partial(runs.train, PRETRAINING),
     "layoutlmv2-receipt": partial(runs.train, RECEIPT),

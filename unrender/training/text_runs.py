@@ -1,6 +1,6 @@
 """Courses of the models that write text: the systems of the seeds on pictures and labels, the formula reader."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from unrender.images.opening import open_pages
 from unrender.layers.seq2seq import VisionText
 from unrender.models import preset
 from unrender.models.config import TextConfig, Vocabulary
-from unrender.models.formula import formula
 from unrender.tokens import END, PAD, START, CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
 from unrender.training.augment import AUGMENTATION, Augmentation
 from unrender.training.batches import Batch, BatchStream, Framing, Stage
@@ -32,24 +31,26 @@ _HELD_OUT = 20  # one example in so many validates a system's training
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormulaCourse:
-    """The formula reader, trained on prepared arrays; it begins with new weights unless told otherwise."""
+class PreparedCourse:
+    """A reader of our own, trained on prepared arrays; it begins with new weights unless told otherwise."""
 
+    model: Callable[[int], TextConfig]  # given the size of the vocabulary
+    sets: str  # the folder of the arrays in the cache, unless told otherwise
     stages: tuple[Stage, ...]
     recipe: Recipe
     augmentation: Augmentation = AUGMENTATION
     token_noise: float = 0.03
-    held_out: tuple[str, ...] = ("printed-held", "handwritten-held")
+    held_out: tuple[str, ...]
 
     def prepare(self, request: Request) -> Prepared[Batch]:
         """Open the arrays under `data`; a start may have another vocabulary."""
         if request.scratch and request.start is not None:
             raise ConfigError("--start and --scratch exclude each other; give one of them.")
-        root = request.data or cache_folder() / "formula"
+        root = request.data or cache_folder() / self.sets
         names = {name for stage in self.stages for name, _ in stage.mix}
         caches = {name: Cache(root / name) for name in sorted(names)}
         tokenizer = LatexTokenizer(next(iter(caches.values())).vocabulary)
-        config, seed = formula(tokenizer.size), self.recipe.seed
+        config, seed = self.model(tokenizer.size), self.recipe.seed
         start = request.start
         module = fresh(config, seed) if start is None else start_from(start, config, tokenizer.tokens, seed)
         stream = BatchStream(

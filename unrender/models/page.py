@@ -1,0 +1,40 @@
+"""The page reader's line reader: the formula reader's layers, finer across; it writes characters, formulas and markup.
+
+| the words of seed 001 | here |
+|---|---|
+| encoder over the page's picture | `CnnConfig` over one line or a few, found by the layout network |
+| decoder that writes the page's markup | the formula reader's decoder; `<m>`, `<b>`, `<h1>` ... mark up |
+| defence against repetition | the search's; besides, a line's width bounds its tokens |
+"""
+
+from dataclasses import replace
+
+from unrender.models.config import TextConfig
+from unrender.models.formula import ENCODER, formula
+
+_MAX_TOKENS = 512
+STRIDES = ((2, 2), (2, 2), (2, 1))  # letters are narrower than eight pixels
+
+
+def page(vocabulary: int) -> TextConfig:
+    """Return the configuration for a vocabulary whose first ids are pad, start, end, unknown."""
+    base = formula(vocabulary)
+    return replace(
+        base,
+        name="page",
+        seed="001",
+        task="page",
+        image=replace(base.image, symbols=(0.0, 0.0, 0.0)),  # the page's letters are measured before
+        encoder=replace(ENCODER, strides=STRIDES),
+        decoder=replace(base.decoder, max_positions=_MAX_TOKENS),
+        generation=replace(
+            base.generation,
+            max_tokens=_MAX_TOKENS,
+            beams=1,
+            length_penalty=1.0,
+            well_formed=False,
+            far_looks=(),
+            second_looks=(),
+            rows=False,
+        ),
+    )
