@@ -215,9 +215,13 @@ class SlowLabelEngine:
 
     def __init__(self, call_seconds: float) -> None:
         self.calls = 0
+        self.reached = threading.Event()
+        self.gate = threading.Event()  # it waits there before it begins
         self._seconds = call_seconds
 
     def label(self, tokens: Ids, boxes: Ids, mask: NDArray[np.bool_], pixels: NDArray[np.float32] | None) -> Scores:
+        self.reached.set()
+        assert self.gate.wait(30)
         time.sleep(self._seconds)
         self.calls += 1
         scores = np.zeros((*tokens.shape, len(LABELS)), np.float32)

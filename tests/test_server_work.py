@@ -3,9 +3,12 @@
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import httpx
 import pytest
+import slow_desk
 from serving import (
     CountingEngine,
     JoinedCountingEngine,
@@ -17,7 +20,7 @@ from serving import (
     running,
 )
 
-from unrender.server import Limits, Shelf, create_app
+from unrender.server import Limits, Shelf, conversions, create_app
 
 
 class Gated:
@@ -112,10 +115,89 @@ def test_a_full_queue_says_when_to_come_back():
     assert [gated.answers[columns].status_code for columns in (1, 2, 3)] == [200, 200, 200]
 
 
+FULL = "The requests under way hold almost {:,} bytes, the limit of this server; try again shortly."
+
+
 def test_bodies_beyond_the_memory_are_refused():
     with running(create_app(Shelf(counting_reader()), Limits(memory_bytes=100))) as address:
         answer = httpx.post(f"{address}/v1/read", content=bar(4) + b"0" * 100)
+        after = httpx.get(f"{address}/metrics").text
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json()["error"] == FULL.format(100)
+    assert "unrender_held_bytes 0" in after
+
+
+@pytest.mark.parametrize("path", ["/v1/read", "/v1/preview"])
+def test_open_pictures_count_as_memory_like_bodies(path):
+    picture = bar(4)  # 64 x 32 pixels of four bytes
+    with running(create_app(Shelf(counting_reader()), Limits(memory_bytes=len(picture) + 64 * 32 * 4 - 1))) as address:
+        refused = httpx.post(f"{address}{path}", content=picture)
+        after = httpx.get(f"{address}/metrics").text
+    with running(create_app(Shelf(counting_reader()), Limits(memory_bytes=len(picture) + 64 * 32 * 4))) as address:
+        answer = httpx.post(f"{address}{path}", content=picture)
+        until(lambda: "unrender_held_bytes 0" in httpx.get(f"{address}/metrics").text)
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert refused.json()["error"] == FULL.format(len(picture) + 64 * 32 * 4 - 1)
+    assert "unrender_held_bytes 0" in after
+    assert answer.status_code == 200
+
+
+def test_what_is_being_read_is_held_and_keeps_others_out():
+    gated = Gated(Limits(workers=1, memory_bytes=2 * len(bar(1)) + 64 * 32 * 4))
+    with running(gated.app) as address:
+        gated.ask(address, 1)
+        assert gated.engine.reached.wait(20)
+        refused = httpx.post(f"{address}/v1/preview", content=bar(2))
+        gated.finish()
+        until(lambda: "unrender_held_bytes 0" in httpx.get(f"{address}/metrics").text)
+        later = httpx.post(f"{address}/v1/preview", content=bar(2))
+    assert (gated.answers[1].status_code, refused.status_code, later.status_code) == (200, 503, 200)
+
+
+def test_a_slow_conversion_is_ended_and_holds_up_nobody(monkeypatch):
+    monkeypatch.setattr(conversions, "_DESK", slow_desk.__name__)
+    sentence = "The conversion exceeds the limit of 1 seconds; send a shorter text."
+    answers: list[httpx.Response] = []
+    with running(create_app(Shelf(counting_reader()), Limits(workers=1, convert_seconds=1.0))) as address:
+
+        def convert(text: str) -> httpx.Response:
+            return httpx.post(f"{address}/v1/convert", json={"text": text}, timeout=60)
+
+        assert convert("warm").status_code == 200
+        slow = [threading.Thread(target=lambda: answers.append(convert(slow_desk.SLOW))) for _ in range(2)]
+        for thread in slow:
+            thread.start()
+        read = httpx.post(f"{address}/v1/read", content=bar(4), timeout=20)
+        for thread in slow:
+            thread.join(60)
+        later = convert("x")
+    assert [(answer.status_code, answer.json()["error"]) for answer in answers] == [(422, sentence)] * 2
+    assert (read.json()["text"], later.json()["text"]) == ("n4", "x")
+
+
+def test_conversions_that_wait_too_long_are_told_to_come_back(monkeypatch):
+    monkeypatch.setattr(conversions, "_DESK", slow_desk.__name__)
+    app = create_app(Shelf(counting_reader()), Limits(workers=1, convert_seconds=0.5))
+    with running(app) as address, ThreadPoolExecutor(20) as threads:
+        post = partial(httpx.post, f"{address}/v1/convert", json={"text": slow_desk.SLOW}, timeout=60)
+        answers = list(threads.map(lambda _: post(), range(20)))
+    assert {answer.status_code for answer in answers} == {422, 503}
+    refused = next(answer for answer in answers if answer.status_code == 503)
+    assert refused.json()["error"] == "The server is busy with other conversions; try again shortly."
+    assert refused.headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize("text", ["{" * 2000 + "}" * 2000, "\\left(" * 200 + "x" + "\\right)" * 200, "[" * 49_000])
+@pytest.mark.parametrize("target", ["sympy", "mathml", "typst", "docx"])
+def test_every_conversion_ends(address_of_counting, text, target):
+    answer = httpx.post(f"{address_of_counting}/v1/convert", json={"text": text, "target": target}, timeout=60)
+    assert answer.status_code in (200, 422), answer.text
+
+
+@pytest.fixture(scope="module")
+def address_of_counting():
+    with running(create_app(Shelf(counting_reader()), Limits(workers=1))) as address:
+        yield address
 
 
 def test_reading_that_takes_too_long_is_given_up():
@@ -138,18 +220,24 @@ def until(condition) -> None:
         time.sleep(0.02)
 
 
+def leave(address: str, stream: str, reached: threading.Event) -> None:
+    """Ask, go away once the engine is at work, and give the server time to see it."""
+    port, content = int(address.rpartition(":")[2]), bar(4)
+    header = f"POST /v1/read?stream={stream} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(header.encode() + content)
+        assert reached.wait(20)
+    for _ in range(3):
+        httpx.get(f"{address}/health", timeout=20)
+
+
 @pytest.mark.parametrize("stream", ["false", "true"])
 def test_work_ends_when_the_client_goes_away(stream):
-    engine = CountingEngine(step_seconds=0.2)
+    gate = threading.Event()
+    engine = CountingEngine(step_seconds=0.2, gate=gate)
     with running(create_app(Shelf(counting_reader(engine)), Limits(workers=1))) as address:
-        request = httpx.Request("POST", f"{address}/v1/read", content=bar(4), params={"stream": stream})
-        client = httpx.Client(timeout=0.5)
-        if stream == "true":
-            next(client.send(request, stream=True).iter_text())
-        else:
-            with pytest.raises(httpx.ReadTimeout):
-                client.send(request)
-        client.close()
+        leave(address, stream, engine.reached)
+        gate.set()
         until(lambda: "unrender_abandoned_pages_total 1" in httpx.get(f"{address}/metrics").text)
     assert engine.steps < 10
 
@@ -158,11 +246,9 @@ def test_work_ends_when_the_client_goes_away(stream):
 def test_the_labelling_of_a_receipt_ends_when_the_client_goes_away(stream, tmp_path):
     engine = SlowLabelEngine(call_seconds=0.2)
     reader = labelling_reader(engine, tmp_path, words=2000)
-    with running(create_app(Shelf(reader), Limits(workers=1))) as address, httpx.Client(timeout=0.5) as client:
-        request = httpx.Request("POST", f"{address}/v1/read", content=bar(4), params={"stream": stream})
-        with pytest.raises(httpx.ReadTimeout):
-            client.send(request)
-        client.close()
+    with running(create_app(Shelf(reader), Limits(workers=1))) as address:
+        leave(address, stream, engine.reached)
+        engine.gate.set()
         until(lambda: "unrender_abandoned_pages_total 1" in httpx.get(f"{address}/metrics").text)
     assert engine.calls < 10  # of 23 that so many words need
 

@@ -32,6 +32,7 @@ from unrender.training import recipes, text_runs
 from unrender.training.batches import IGNORED, BatchStream, Framing, Stage
 from unrender.training.curves import draw_curves
 from unrender.training.data import Cache
+from unrender.training.loop import LAST
 from unrender.training.recipe import Schedule
 from unrender.training.recipes import FORMULA, SYSTEMS
 from unrender.training.starts import start_from
@@ -101,6 +102,22 @@ def test_a_start_of_another_shape_is_refused(tmp_path: Path) -> None:
 def test_resuming_without_a_checkpoint_says_so(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no .*last\.pt to resume from"):
         tiny_trainer(tmp_path, samples=8).resume()
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "text", "other", "parts"])
+def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path, damage: str) -> None:
+    trainer = tiny_trainer(tmp_path, samples=8)
+    trainer.save()
+    path = tmp_path / LAST
+    if damage == "other":
+        torch.save([1, 2], path)
+    elif damage == "parts":
+        torch.save(torch.load(path, weights_only=True) | {"state": {}}, path)
+    else:
+        path.write_bytes({"cut": path.read_bytes()[:1000], "empty": b"", "text": b"hello, this is text"}[damage])
+    with pytest.raises(DataError, match=r"last\.pt is damaged or of another model; start without --resume$") as caught:
+        tiny_trainer(tmp_path, samples=8).resume()
+    assert "\n" not in str(caught.value)
 
 
 def test_a_loss_that_is_no_number_stops_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import signal
 import struct
 import sys
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from PIL import Image
 
@@ -27,19 +27,43 @@ Header = dict[str, Value]
 _STRIP_BYTES = 1 << 20
 
 
+Reply = tuple[Header, Image.Image | None]
+
+
+class Work(Protocol):
+    """What a process does with its requests."""
+
+    def answer(self, header: Header, data: bytes) -> Reply:
+        """Return the answer, and the picture that follows it."""
+
+
 @dataclass
-class _Desk:
-    """What the process works on: at most one open file."""
+class Desk:
+    """Opens files and draws their pages; at most one file is open."""
 
     file: OpenFile | None = None
 
+    def answer(self, header: Header, data: bytes) -> Reply:
+        """Open a file, or give a page or the text of the one that is open."""
+        name, index = str(header["name"]), int(str(header.get("index", 0)))
+        if header["task"] == "open":
+            self.file = None  # let go of the old one first
+            self.file = open_file(data, name)
+            return {"count": self.file.count}, None
+        assert self.file is not None
+        if header["task"] == "draw":
+            image = self.file.page(index, int(str(header["dpi"])), name)
+            return {"width": image.width, "height": image.height}, image
+        text = self.file.text(index, name)
+        characters: list[list[str | float]] = [[letter, *box] for letter, box in text.characters]
+        return {"width": text.width, "height": text.height, "characters": characters}, None
 
-def main() -> None:
+
+def serve(work: Work) -> None:
     """Serve requests from standard input; leave when it ends or when a request takes too long."""
     requests, replies, nothing = _take_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the pipe
     _limit_memory(int(sys.argv[1]))
-    desk = _Desk()
     with contextlib.suppress(BrokenPipeError):
         _send(replies, {"ready": 1}, None)
         while (request := _receive(requests)) is not None:
@@ -47,7 +71,7 @@ def main() -> None:
             # a parent that was killed cannot stop a busy child: this watchdog needs neither parent nor GIL
             faulthandler.dump_traceback_later(float(str(header["seconds"])), exit=True, file=nothing)
             _limit_computing(float(str(header["computing"])))
-            reply, image = _answer(desk, header, data)
+            reply, image = _answer(work, header, data)
             faulthandler.cancel_dump_traceback_later()
             _send(replies, reply, image)
 
@@ -89,30 +113,15 @@ def _receive(requests: BinaryIO) -> tuple[Header, bytes] | None:
     return header, requests.read(int(str(header.get("bytes", 0))))
 
 
-def _answer(desk: _Desk, header: Header, data: bytes) -> tuple[Header, Image.Image | None]:
+def _answer(work: Work, header: Header, data: bytes) -> Reply:
     try:
-        return _work(desk, header, data)
+        return work.answer(header, data)
     except ImageError as error:
         return {"error": str(error)}, None
     except MemoryError:
         return {"memory": 1}, None
     except Exception as error:  # noqa: BLE001 (a library's own bug must not end the process)
         return {"error": f"{header['name']}: the file cannot be opened ({error})."}, None
-
-
-def _work(desk: _Desk, header: Header, data: bytes) -> tuple[Header, Image.Image | None]:
-    name, index = str(header["name"]), int(str(header.get("index", 0)))
-    if header["task"] == "open":
-        desk.file = None  # let go of the old one first
-        desk.file = open_file(data, name)
-        return {"count": desk.file.count}, None
-    assert desk.file is not None
-    if header["task"] == "draw":
-        image = desk.file.page(index, int(str(header["dpi"])), name)
-        return {"width": image.width, "height": image.height}, image
-    text = desk.file.text(index, name)
-    characters: list[list[str | float]] = [[letter, *box] for letter, box in text.characters]
-    return {"width": text.width, "height": text.height, "characters": characters}, None
 
 
 def _send(replies: BinaryIO, header: Header, image: Image.Image | None) -> None:

@@ -16,7 +16,10 @@ from PIL import Image
 from unrender.errors import ImageError
 from unrender.images.child import LENGTH, Header
 
-_START = "import sys; sys.path[:] = sys.argv[2:]; from unrender.images.child import main; main()"
+_START = (
+    "import importlib, sys; sys.path[:] = sys.argv[3:]; from unrender.images.child import serve; "
+    "serve(importlib.import_module(sys.argv[2]).Desk())"
+)
 _START_SECONDS = 60.0  # for a new child to be ready, on a machine that is busy
 _CPU_SIGNAL = getattr(signal, "SIGXCPU", 0)  # ends a process whose computing time is over
 _PATIENCE = 3 if _CPU_SIGNAL else 1  # times the limit by the clock, because a busy machine computes slowly
@@ -28,7 +31,7 @@ _STRIP_BYTES = 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one file may cost: seconds to open it, and again for each page; bytes of memory; processes for all."""
+    """What one task may cost, and one file again for each page: seconds and bytes of memory; processes for all."""
 
     seconds: float = 20.0
     memory: int = 2 << 30
@@ -38,14 +41,14 @@ class Limits:
 class Child:
     """One process and what it holds."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, module: str) -> None:
         self.data: bytes | None = None  # the file that is open in it
         self.count = 0
         self.healthy = True
         self.late = False
         self._ready = False
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, str(limits.memory), *sys.path],
+            [sys.executable, "-c", _START, str(limits.memory), module, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,43 +1,29 @@
 """Opens untrusted files in child processes that have a time and a memory limit and are replaced when they exceed it.
 
-The children are warm: started with the first file that needs one, kept for the next. Each holds the file that it
-opened last, so a document is parsed once however its pages are asked for, and no child is held between two pages.
-Nothing here depends on fork: it works alike in threads, in forked or spawned workers, and on every system; only the
-memory limit needs one that has such limits (POSIX).
+Each child holds the file that it opened last, so a document is parsed once however its pages are asked for, and no
+child is held between two pages.
 """
 
-import atexit
 import math
 import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from PIL import Image
 
 from unrender.errors import ImageError
 from unrender.images.child import Header
 from unrender.images.child_process import Child, Limits
+from unrender.images.children import Children, TooMuchError
 from unrender.images.drawing import MAX_PIXELS, PageText
 
-_KEPT = 2  # idle children
+__all__ = ["GUARD", "Guard", "Limits", "TooMuchError"]
 
 
-class TooMuchError(ImageError):
-    """A file or page that exceeds the limits and has cost a child."""
-
-
-class Guard:
-    """A few child processes, shared by all threads; a slow file holds one of them and nobody else."""
+class Guard(Children):
+    """The child processes that open files."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits(children=min(8, max(4, os.cpu_count() or 1)))
-        self._changed = threading.Condition()
-        self._idle: list[Child] = []  # the longest unused first
-        self._running = 0  # idle and at work
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._leave_to_parent)
-        atexit.register(self.close)
+        super().__init__(limits or Limits(children=min(8, max(4, os.cpu_count() or 1))), "unrender.images.child")
 
     def count(self, data: bytes, name: str) -> int:
         """Open a file and return how many pages it has."""
@@ -69,14 +55,6 @@ class Guard:
         pairs = tuple((letter, (box[0], box[1], box[2], box[3])) for letter, box in zip(letters, boxes, strict=True))
         return PageText(float(str(reply["width"])), float(str(reply["height"])), pairs)
 
-    def close(self) -> None:
-        """End all children; the next file starts a new one."""
-        with self._changed:
-            idle, self._idle = self._idle, []
-            self._running -= len(idle)
-        for child in idle:
-            child.end()
-
     def _open(self, child: Child, data: bytes, name: str) -> int:
         if child.data is not None:  # chosen because it holds this file
             return child.count
@@ -96,73 +74,6 @@ class Guard:
         if "error" in reply:
             raise ImageError(str(reply["error"]))
         return reply
-
-    @contextmanager
-    def _child(self, data: bytes) -> Iterator[Child]:
-        """Lend a child that holds this file, or none; one that failed is not used again."""
-        child = self._take(data)
-        try:
-            yield child
-        except BaseException as error:
-            child.healthy &= isinstance(error, ImageError) and not isinstance(error, TooMuchError)
-            raise
-        finally:
-            self._give_back(child)
-
-    def _take(self, data: bytes) -> Child:
-        with self._changed:
-            while True:
-                child = self._pick(data)
-                if child is not None:
-                    self._idle.remove(child)
-                    return child
-                if self._running < self.limits.children:
-                    self._running += 1
-                    break
-                self._changed.wait()
-        try:
-            return Child(self.limits)
-        except OSError as error:
-            with self._changed:
-                self._running -= 1
-                self._changed.notify()
-            raise ImageError(f"a process to open files in cannot be started ({error}).") from error
-
-    def _pick(self, data: bytes) -> Child | None:
-        """Prefer the child that holds the file, then one that holds none, then the longest unused."""
-        self._drop_dead()
-        for child in self._idle:
-            if child.data is data or child.data == data:
-                return child
-        if not self._idle:
-            return None
-        chosen = min(self._idle, key=lambda child: child.data is not None)
-        chosen.data = None
-        return chosen
-
-    def _drop_dead(self) -> None:
-        """Forget idle children that somebody else has killed."""
-        for child in [child for child in self._idle if not child.alive]:
-            self._idle.remove(child)
-            self._running -= 1
-            child.end()
-
-    def _give_back(self, child: Child) -> None:
-        with self._changed:
-            kept = child.healthy and len(self._idle) < _KEPT
-            if kept:
-                self._idle.append(child)
-            else:
-                self._running -= 1
-            self._changed.notify()
-        if not kept:
-            child.end()
-
-    def _leave_to_parent(self) -> None:
-        """In a forked process the children are still the parent's: close our ends of their pipes, no more."""
-        for child in self._idle:
-            child.leave()
-        self._changed, self._idle, self._running = threading.Condition(), [], 0
 
 
 def _size(reply: Header) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from PIL import Image
 from unrender.errors import ImageError
 from unrender.images.drawing import FORMATS, MAX_PIXELS, PageText, check_size, is_blank, is_pdf, open_raster, upright
 from unrender.images.guard import GUARD, TooMuchError
-from unrender.images.page_memory import PAGE_MEMORY
+from unrender.images.page_memory import PAGE_MEMORY, PageMemory
 from unrender.images.pixels import Placement, place, prepare, stack
 
 __all__ = [
@@ -76,10 +76,11 @@ class Pages(Sequence[Image.Image]):
         return None if self._text_of is None else self._text_of(range(self._count)[index])
 
 
-def open_pages(source: Source, dpi: int = 96, name: str = "") -> Pages:
+def open_pages(source: Source, dpi: int = 96, name: str = "", memory: PageMemory = PAGE_MEMORY) -> Pages:
     """Open an image or PDF as upright RGB pages; multi-page TIFFs have several, animations one.
 
-    `dpi` is for PDF pages only. `name` is how errors call the source, the file name unless given.
+    `dpi` is for PDF pages only. `name` is how errors call the source, the file name unless given. `memory` bounds
+    what open pages hold together.
     """
     if isinstance(source, np.ndarray):
         source = _from_array(source, name or "array")
@@ -97,15 +98,15 @@ def open_pages(source: Source, dpi: int = 96, name: str = "") -> Pages:
         plain = open_raster(source, name)
         if _is_plain(plain, source):
             data = source
-            return Pages(name, 1, lambda index: _plain_page(data, name))
-    return _Guarded(source, dpi, name).pages()
+            return Pages(name, 1, lambda index: _plain_page(data, name, memory))
+    return _Guarded(source, dpi, name, memory).pages()
 
 
 class _Guarded:
     """A file that is opened and drawn in a child process."""
 
-    def __init__(self, data: bytes, dpi: int, name: str) -> None:
-        self._data, self._dpi, self._name = data, dpi, name
+    def __init__(self, data: bytes, dpi: int, name: str, memory: PageMemory) -> None:
+        self._data, self._dpi, self._name, self._memory = data, dpi, name, memory
         self._pdf = is_pdf(data)
         self._strikes = 0
 
@@ -115,7 +116,7 @@ class _Guarded:
 
     def _draw(self, index: int) -> Image.Image:
         name = self._page_name(index)
-        with PAGE_MEMORY.room(name) as room:
+        with self._memory.room(name) as room:
             try:
                 return room.keep(GUARD.draw(self._data, index, self._dpi, name, room.take))
             except TooMuchError:
@@ -140,8 +141,8 @@ def _is_plain(image: Image.Image, data: bytes) -> bool:
     return bounded and image.format in _PLAIN and pixels <= _PLAIN_PIXELS and len(data) <= _PLAIN_BYTES
 
 
-def _plain_page(data: bytes, name: str) -> Image.Image:
-    with open_raster(data, name) as image, PAGE_MEMORY.room(name) as room:
+def _plain_page(data: bytes, name: str, memory: PageMemory) -> Image.Image:
+    with open_raster(data, name) as image, memory.room(name) as room:
         room.take(image.size)
         return room.keep(upright(image, name))
 

@@ -1,4 +1,4 @@
-"""Bounds what all large pages that are open at the same time may hold."""
+"""Bounds what all pages that are open at the same time may hold; small ones are not counted unless asked for."""
 
 import threading
 import weakref
@@ -9,16 +9,17 @@ from PIL import Image
 
 from unrender.errors import ImageError
 
-_BYTES_PER_PIXEL = 4  # of an RGB image in Pillow
-_LARGE = 8_000_000  # pixels; smaller pages are not counted
+BYTES_PER_PIXEL = 4  # of an RGB image in Pillow
+_LARGE = 8_000_000  # pixels
 
 
 class PageMemory:
     """A budget of bytes; a large page waits until those before it are let go."""
 
-    def __init__(self, size: int, seconds: float) -> None:
-        self._size, self._seconds = size, seconds
-        self._held = 0
+    def __init__(self, size: int, seconds: float, smallest: int = _LARGE) -> None:
+        self.size, self.smallest = size, smallest  # bytes; pixels of a page that is counted
+        self.held = 0
+        self._seconds = seconds
         self._changed = threading.Condition()  # re-entrant: a finalizer may run while this thread holds it
 
     @contextmanager
@@ -28,22 +29,27 @@ class PageMemory:
         try:
             yield room
         except BaseException:
-            self._give(room.held)
+            self.give(room.held)
             raise
 
-    def _take(self, held: int, name: str) -> None:
+    def take(self, held: int, name: str) -> None:
+        """Count so many bytes, once there is room for them."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._held + held <= self._size or not self._held, self._seconds):
-                gigabytes = self._size / (1 << 30)
-                raise ImageError(
-                    f"{name}: the large pages that are open hold {gigabytes:.2g} GB, the limit; close some."
-                )
-            self._held += held
+            if not self._changed.wait_for(lambda: self.held + held <= self.size or not self.held, self._seconds):
+                raise self.refusal(name)
+            self.held += held
 
-    def _give(self, held: int) -> None:
+    def give(self, held: int) -> None:
+        """Count so many bytes no longer."""
         with self._changed:
-            self._held -= held
+            self.held -= held
             self._changed.notify_all()
+
+    def refusal(self, name: str) -> Exception:
+        """Return the error of a page for which there is no room."""
+        return ImageError(
+            f"{name}: the large pages that are open hold {self.size / (1 << 30):.2g} GB, the limit; close some."
+        )
 
 
 class _Room:
@@ -53,14 +59,14 @@ class _Room:
 
     def take(self, size: tuple[int, int]) -> None:
         pixels = size[0] * size[1]
-        if pixels >= _LARGE:
-            self._memory._take(pixels * _BYTES_PER_PIXEL, self._name)
-            self.held = pixels * _BYTES_PER_PIXEL
+        if pixels >= self._memory.smallest:
+            self._memory.take(pixels * BYTES_PER_PIXEL, self._name)
+            self.held = pixels * BYTES_PER_PIXEL
 
     def keep(self, image: Image.Image) -> Image.Image:
         """Hold the room for as long as the image lives."""
         if self.held:
-            weakref.finalize(image, self._memory._give, self.held)
+            weakref.finalize(image, self._memory.give, self.held)
         return image
 
 

@@ -14,15 +14,15 @@ from pydantic import ValidationError
 
 from unrender import __version__, formats, tasks
 from unrender.documents import Document, Json, to_dict
-from unrender.errors import NotationError
 from unrender.images.opening import open_pages
 from unrender.reading import sources
 from unrender.reading.options import Options
 from unrender.server import bodies, descriptions, events, problems
+from unrender.server.conversions import Converter
 from unrender.server.docs import render
 from unrender.server.guard import Guard
 from unrender.server.hosts import Hosts
-from unrender.server.limits import Budget, Limits
+from unrender.server.limits import Limits, Memory
 from unrender.server.metrics import Metrics
 from unrender.server.page import page_routes
 from unrender.server.problems import HttpError
@@ -46,6 +46,7 @@ def create_app(shelf: Shelf, limits: Limits | None = None, token: str = "", *, h
         service.pool.start()
         yield
         service.pool.close()
+        service.converter.close()
 
     app = FastAPI(
         title="unrender",
@@ -74,8 +75,9 @@ class Service:
     def __init__(self, shelf: Shelf, limits: Limits) -> None:
         self.shelf, self.limits = shelf, limits
         self.metrics = Metrics()
-        self.pool = Pool(limits, self.metrics)
-        self.memory = Budget(limits.memory_bytes)
+        self.memory = Memory(limits.memory_bytes)
+        self.pool = Pool(limits, self.metrics, self.memory)
+        self.converter = Converter(limits)
         self._threads: anyio.CapacityLimiter | None = None
 
     async def aside(self, function: Callable[[], _T]) -> _T:
@@ -95,7 +97,13 @@ class Service:
         reader = await self.aside(lambda: self.shelf.find(ask.model, ask.task))
         reader.task.prompt_text(options.question)  # complains about a question that is missing or not wanted
         return Work(
-            reader=reader, options=options, source=body.data, name=body.name, pages=pages, pixels=contents.pixels
+            reader=reader,
+            options=options,
+            source=body.data,
+            name=body.name,
+            pages=pages,
+            pixels=contents.pixels,
+            memory=self.memory,
         )
 
     def finish(self, work: Work, notation: str | None) -> Callable[[Document], dict[str, Json]]:
@@ -157,7 +165,7 @@ def _api(service: Service) -> APIRouter:
         async with bodies.receive(request, limits, service.memory, bodies.parse_file) as body:
             contents = await service.aside(lambda: bodies.examine(body.data, body.name, limits))
             _check_pages((page,), contents.pages, limits.pages)
-            png = await service.aside(lambda: _draw(body, page))
+            png = await service.aside(lambda: _draw(body, page, service.memory))
         return Response(png, media_type="image/png", headers={"Pages": str(contents.pages)})
 
     @router.post("/v1/convert", responses=descriptions.TEXT_PROBLEMS, openapi_extra=descriptions.convert_body())
@@ -170,7 +178,7 @@ def _api(service: Service) -> APIRouter:
             raise HttpError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The text is longer than {limits.text_characters:,} characters."
             )
-        return Converted(text=await service.aside(lambda: _convert(wanted)))
+        return Converted(text=await service.converter.convert(wanted))
 
     @router.get("/v1/models", responses=descriptions.problems())
     def models() -> ModelList:
@@ -192,7 +200,8 @@ def _api(service: Service) -> APIRouter:
     )
     def metrics() -> PlainTextResponse:
         """Give counters in the text format of Prometheus."""
-        gauges = {"waiting": pool.waiting, "reading": pool.busy, "body_bytes": service.memory.used}
+        gauges = {"waiting": pool.waiting, "reading": pool.busy}
+        gauges |= {"body_bytes": service.memory.bodies, "held_bytes": service.memory.held}
         return PlainTextResponse(service.metrics.text(gauges), media_type="text/plain; version=0.0.4")
 
     return router
@@ -222,16 +231,9 @@ def _check_pages(wanted: tuple[int, ...], count: int, limit: int) -> None:
         )
 
 
-def _draw(body: bodies.Body, page: int) -> bytes:
-    image = open_pages(body.data, _PREVIEW_DPI, body.name)[page - 1]
+def _draw(body: bodies.Body, page: int, memory: Memory) -> bytes:
+    image = open_pages(body.data, _PREVIEW_DPI, body.name, memory)[page - 1]
     image.thumbnail((_PREVIEW_SIDE, _PREVIEW_SIDE))
     buffer = io.BytesIO()
     image.save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
-
-
-def _convert(wanted: Conversion) -> str:
-    try:
-        return formats.write(formats.parse(wanted.text, wanted.source), wanted.target)
-    except RecursionError as error:
-        raise NotationError("The text is nested too deeply.") from error

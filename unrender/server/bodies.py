@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from unrender.errors import ImageError
 from unrender.images.drawing import FORMATS, KNOWN_STARTS, is_pdf
 from unrender.images.opening import open_pages
-from unrender.server.limits import Budget, Limits
+from unrender.server.limits import Limits, Memory
 from unrender.server.problems import HttpError
 
 RAW_TYPES = ("application/octet-stream", "application/pdf")
@@ -51,9 +51,9 @@ class Contents:
 
 @asynccontextmanager
 async def receive(
-    request: Request, limits: Limits, budget: Budget, parse: Callable[[Request, Chunks], Awaitable[_T]]
+    request: Request, limits: Limits, memory: Memory, parse: Callable[[Request, Chunks], Awaitable[_T]]
 ) -> AsyncIterator[_T]:
-    """Receive a body within the limits; its bytes count against the budget while the context lasts."""
+    """Receive a body within the limits; its bytes count as memory held while the context lasts."""
     taken = 0
     too_large = HttpError(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -68,7 +68,7 @@ async def receive(
         async for chunk in request.stream():
             if taken + len(chunk) > limits.body_bytes:
                 raise too_large
-            budget.take(len(chunk))
+            memory.take_body(len(chunk))
             taken += len(chunk)
             yield chunk
 
@@ -82,7 +82,7 @@ async def receive(
     except ClientDisconnect as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, "The client went away before its body was complete.") from error
     finally:
-        budget.give(taken)
+        memory.give_body(taken)
 
 
 async def parse_file(request: Request, chunks: Chunks) -> Body:

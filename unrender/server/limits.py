@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, field
 
 from unrender.errors import ConfigError
+from unrender.images.page_memory import BYTES_PER_PIXEL, PageMemory
 from unrender.server.problems import HttpError
 
 _CORES_PER_WORKER = 2  # one reading keeps about two cores busy
@@ -24,9 +25,10 @@ class Limits:
     pages: int = 50  # in one request
     read_seconds: float = 120.0  # from the last byte of the body to the answer
     text_characters: int = 50_000  # of a text to convert
+    convert_seconds: float = 5.0  # of computing, for one conversion
     waiting: int = 64  # requests in the queue
     connections: int = 1000  # requests at once, of any kind
-    memory_bytes: int = 400_000_000  # of all bodies held at once
+    memory_bytes: int = 1_000_000_000  # of all bodies and open pictures held at once
     workers: int = field(default_factory=_workers)
     batch: int = 8  # pages read together
     batch_pixels: int = 80_000_000  # of the pages read together
@@ -35,6 +37,40 @@ class Limits:
         for name, value in vars(self).items():
             if value <= 0:
                 raise ConfigError(f"{name} must be more than 0, got {value}")
+
+
+class Memory(PageMemory):
+    """Counts the bytes of all bodies and open pictures together; what would exceed the limit is refused at once."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit, seconds=0.0, smallest=1)
+        self.bodies = 0  # the bytes of bodies alone; changed by the event loop only
+
+    def has_room(self, pixels: int) -> bool:
+        """Say whether a picture may be opened now."""
+        return self.held + pixels * BYTES_PER_PIXEL <= self.size
+
+    def take_body(self, size: int) -> None:
+        """Count a part of a body."""
+        self.take(size, "body")
+        self.bodies += size
+
+    def give_body(self, size: int) -> None:
+        """Count a body no longer."""
+        self.give(size)
+        self.bodies -= size
+
+    def take(self, held: int, name: str) -> None:
+        """Count so many bytes, or raise the HttpError of a server that is full."""
+        if held > self.size - self.held:
+            raise self.refusal(name)
+        super().take(held, name)
+
+    def refusal(self, name: str) -> Exception:
+        """Return the error of a request for which there is no room."""
+        return HttpError.busy(
+            f"The requests under way hold almost {self.size:,} bytes, the limit of this server; try again shortly."
+        )
 
 
 class Budget:

@@ -21,7 +21,7 @@ from unrender.images.opening import Pages, open_pages
 from unrender.reading.options import Options
 from unrender.reading.reader import Reader
 from unrender.reading.systems import Sheet, Watch, open_sheet
-from unrender.server.limits import Limits
+from unrender.server.limits import Limits, Memory
 from unrender.server.metrics import Metrics
 from unrender.server.problems import HttpError
 
@@ -43,6 +43,7 @@ class Work:
     name: str
     pages: tuple[int, ...]
     pixels: int  # of its largest page
+    memory: Memory  # what its open pages count against
     listener: Listener | None = None  # who is told the text as it grows
     started: float = field(default_factory=time.monotonic)
     result: "Future[Document]" = field(default_factory=Future)
@@ -71,7 +72,7 @@ class Work:
 
     @cached_property
     def _opened(self) -> Pages:
-        return open_pages(self.source, self.reader.dpi, self.name)
+        return open_pages(self.source, self.reader.dpi, self.name, self.memory)
 
     def deliver(self, page: Page) -> None:
         """Keep a page; with the last one, keep the promise."""
@@ -116,8 +117,8 @@ class _Sitting(Watch):
 class Pool:
     """The workers and what waits for them."""
 
-    def __init__(self, limits: Limits, metrics: Metrics) -> None:
-        self._limits, self._metrics = limits, metrics
+    def __init__(self, limits: Limits, metrics: Metrics, memory: Memory) -> None:
+        self._limits, self._metrics, self._memory = limits, metrics, memory
         self._waiting: deque[Work] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -217,7 +218,8 @@ class Pool:
             if others and sitting.taken >= self._limits.batch:
                 return None
             for work in self._waiting:
-                has_room = not sitting.reading or pixels + work.pixels <= self._limits.batch_pixels
+                fits_in = pixels + work.pixels <= self._limits.batch_pixels and self._memory.has_room(work.pixels)
+                has_room = not sitting.reading or fits_in
                 if sitting.fits(work) and has_room:
                     self._waiting.remove(work)
                     number = work.next_page()
@@ -249,7 +251,7 @@ class Pool:
                 self._read(alone, iter([sheet]))
 
     def _fail(self, work: Work, error: Exception) -> None:
-        if not isinstance(error, UnrenderError):
+        if not isinstance(error, UnrenderError | HttpError):
             _LOG.error("reading failed", exc_info=error)
         work.fail(error)
         self.abandon(work)

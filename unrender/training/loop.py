@@ -224,13 +224,14 @@ class Trainer(Generic[AnyBatch]):
         path = self.folder / LAST
         if not path.exists():
             raise DataError(f"there is no {path} to resume from; start without --resume")
-        saved = torch.load(path, weights_only=True)
-        self.module.load_state_dict(saved["state"])
-        self.objective.heads.load_state_dict(saved["heads"])
-        self.optimiser.load_state_dict(saved["optimiser"])
-        self.averages = saved["averages"]
-        self.progress = Progress(**saved["progress"])
-        self.recent = saved["recent"]
+        with reading(path):
+            saved = torch.load(path, weights_only=True)
+            self.module.load_state_dict(saved["state"])
+            self.objective.heads.load_state_dict(saved["heads"])
+            self.optimiser.load_state_dict(saved["optimiser"])
+            self.averages = saved["averages"]
+            self.progress = Progress(**saved["progress"])
+            self.recent = saved["recent"]
 
     def _log(self, values: dict[str, object]) -> None:
         progress = self.progress
@@ -273,6 +274,15 @@ def _fast_arithmetic(threads: int) -> Iterator[None]:
     finally:
         torch.set_flush_denormal(False)
         torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say in one sentence that what a run has written cannot be read."""
+    try:
+        yield
+    except Exception as error:  # torch raises anything here
+        raise DataError(f"{path} is damaged or of another model; start without --resume") from error
 
 
 def _write(values: Mapping[str, object], path: Path) -> None:

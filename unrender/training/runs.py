@@ -16,7 +16,7 @@ from unrender.checkpoints import Weights
 from unrender.training import distributed
 from unrender.training.batches import AnyBatch, Stream
 from unrender.training.curves import draw_curves
-from unrender.training.loop import BEST, METRICS, RateOf, Trainer, Validate
+from unrender.training.loop import BEST, METRICS, RateOf, Trainer, Validate, reading
 from unrender.training.objectives import Objective
 from unrender.training.recipe import Recipe
 
@@ -81,8 +81,9 @@ def best_weights(trainer: Trainer[AnyBatch]) -> tuple[Weights, dict[str, float]]
     """Return the weights that validated best, and when that was; without validation, the last ones."""
     path = trainer.folder / BEST
     if path.exists():
-        best = torch.load(path, weights_only=True)
-        state, progress = best["state"], best["progress"]
+        with reading(path):
+            best = torch.load(path, weights_only=True)
+            state, progress = best["state"], best["progress"]
     else:
         state, progress = trainer.final_state(), asdict(trainer.progress)
     return {name: tensor.numpy() for name, tensor in state.items()}, progress
