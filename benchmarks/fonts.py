@@ -14,8 +14,8 @@ from rich.progress import track
 
 from unrender.checkpoints import cache_folder
 from unrender.metrics import wer_visible
-from unrender.reading.options import Input, Options
 from unrender.reading.reader import Reader
+from unrender.reading.systems import Input, Options
 from unrender.training.data import Cache
 from unrender.training.formula.typeset import typeset
 from unrender.training.validation import draw_subset

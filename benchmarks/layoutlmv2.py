@@ -20,8 +20,7 @@ import numpy as np
 import torch
 
 from unrender.checkpoints import Weights
-from unrender.engines.label_engine import TorchLabelEngine
-from unrender.engines.labelling import LabelTokenizer, label_words
+from unrender.engines.labelling import LabelTokenizer, TorchLabelEngine, label_words
 from unrender.layers.spatial import LabelModel
 from unrender.metrics import entity_f1
 from unrender.models.layoutlmv2 import LAYOUTLMV2_MINI, LabelConfig, LayoutConfig, with_labels

@@ -15,8 +15,8 @@ from rapidfuzz.distance import Levenshtein
 
 from unrender.checkpoints import cache_folder
 from unrender.documents import Box
-from unrender.reading.options import Options
 from unrender.reading.reader import Reader
+from unrender.reading.systems import Options
 from unrender.training.data import Cache
 from unrender.training.validation import draw_subset
 

@@ -17,7 +17,7 @@ from PIL import Image
 
 from unrender.checkpoints import load
 from unrender.evaluation.datasets import Example
-from unrender.evaluation.datasets.sroie import open_sroie
+from unrender.evaluation.datasets.folders import open_sroie
 from unrender.metrics import record_f1
 from unrender.reading.labels import LabelSystem
 from unrender.reading.receipts import FIELDS, LABELS, find_fields
@@ -43,7 +43,7 @@ def main() -> None:
 
 def bound(receipts: list[Example]) -> dict[str, float]:
     """Label words from the truth itself and decode them: what no labelling of these words can surpass."""
-    from unrender.training.receipt.field_labels import label_receipt
+    from unrender.training.receipt.sets import label_receipt
 
     records = []
     for receipt in receipts:

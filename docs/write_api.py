@@ -9,8 +9,8 @@ from textwrap import dedent
 
 import unrender
 from unrender import documents, errors, formats
-from unrender.reading.options import Input, Options
 from unrender.reading.reader import Reader
+from unrender.reading.systems import Input, Options
 
 PAGE = Path(__file__).parent / "api.md"
 _HEAD = """# The Python API
@@ -37,7 +37,7 @@ def describe() -> str:
     sections = (
         _section("Read", "unrender", unrender.read, unrender.open_reader),
         _section("Readers", "unrender.reading.reader", Reader),
-        _section("Options", "unrender.reading.options", Options, Input),
+        _section("Options", "unrender.reading.systems", Options, Input),
         _section("Results", "unrender.documents", *_RESULTS, documents.to_dict),
         _section("Notations", "unrender.formats", *_NOTATIONS),
         f"Texts: {_listed(formats.NOTATIONS)}. Files: those and `docx`. Parsed: {_listed(formats.PARSED_NOTATIONS)}.\n",

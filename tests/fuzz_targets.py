@@ -10,7 +10,7 @@ import httpx
 from serving import running, saying_reader
 
 from unrender import formats, latex
-from unrender.checkpoints.settings import read_json
+from unrender.checkpoints.files import read_json
 from unrender.errors import UnrenderError
 from unrender.evaluation.datasets.strokes import draw, read_ink
 from unrender.formats.formulas.linear import formula_to_text

@@ -14,14 +14,12 @@ from pathlib import Path
 import pytest
 
 from unrender.bulk import Command, Plan, execute, prepare, status
-from unrender.bulk.inputs import list_files
-from unrender.bulk.plan import begin
-from unrender.bulk.rows import Row, count, count_shard, encode
-from unrender.bulk.storage import Storage
+from unrender.bulk.plan import begin, list_files
+from unrender.bulk.shards import Row, Storage, count, count_shard, encode
 from unrender.bulk.workers import Piece, Tally, Workplace
 from unrender.documents import Block, Document, Page
 from unrender.errors import ConfigError, DataError, NotationError, UnrenderError
-from unrender.reading.options import Input
+from unrender.reading.systems import Input
 
 ROOT = Path(__file__).parent.parent
 PATIENCE_SECONDS = 240.0

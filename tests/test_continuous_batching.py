@@ -14,13 +14,12 @@ from PIL import Image, ImageDraw
 from unrender import tasks
 from unrender.decoding import paths
 from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath
-from unrender.decoding.repetition import Guard
-from unrender.decoding.rules import Ids, Rules, Scores
+from unrender.decoding.rules import Guard, Ids, Rules, Scores
 from unrender.decoding.search import JoinableEngine, Text, beam, greedy, search
 from unrender.engines.export import write_graphs
 from unrender.engines.onnx_engine import OnnxEngine
-from unrender.reading.options import Options
 from unrender.reading.reader import Reader
+from unrender.reading.systems import Options
 from unrender.reading.text import TextSystem
 from unrender.tokens import open_tokenizer
 

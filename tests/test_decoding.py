@@ -5,8 +5,7 @@ import pytest
 
 from tests.fakes import END, HistoryRun, PlayedRun, ScriptedRun
 from unrender.decoding.paths import BeamPaths, Decoded, EarlyStopping, GreedyPath
-from unrender.decoding.repetition import Guard
-from unrender.decoding.rules import Ids, Rules, Scores
+from unrender.decoding.rules import Guard, Ids, Rules, Scores
 from unrender.decoding.search import Text, beam, greedy, search
 from unrender.errors import ConfigError, ModelError
 

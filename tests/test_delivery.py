@@ -17,7 +17,7 @@ from unrender.cli.files import arrange, write_whole
 from unrender.cli.read import in_order
 from unrender.documents import Block, Document
 from unrender.formats.blocks import one_page
-from unrender.reading.options import Input
+from unrender.reading.systems import Input
 
 
 def copies(picture, *names) -> list[Path]:

@@ -12,12 +12,11 @@ from PIL import Image, ImageDraw
 from unrender import tasks
 from unrender.documents import Block, Document, Page, Status
 from unrender.errors import UnrenderError
-from unrender.evaluation.charts import bars
 from unrender.evaluation.datasets import Dataset, Example, open_dataset
 from unrender.evaluation.evaluate import describe, evaluate
-from unrender.evaluation.report import write_report
+from unrender.evaluation.report import bars, write_report
 from unrender.evaluation.scoring import judge
-from unrender.reading.options import Options
+from unrender.reading.systems import Options
 
 KEYS = [
     "wer", "wer_visible", "cer", "bleu", "edit", "exact", "exp_rate", "exp_rate_1", "exp_rate_2", "exp_rate_3", "valid",

@@ -9,10 +9,10 @@ from rapidfuzz.distance import Levenshtein
 from unrender import latex
 from unrender.checkpoints import resolve
 from unrender.evaluation.datasets import open_dataset
-from unrender.latex.arrays import fit_columns
+from unrender.latex.tree import fit_columns
 from unrender.metrics.sequences import visible
-from unrender.reading.options import Options
 from unrender.reading.reader import Reader
+from unrender.reading.systems import Options
 from unrender.training.formula.typeset import typeset
 from unrender.typesetting import Style
 

@@ -171,8 +171,8 @@ def test_a_model_that_has_learnt_nothing_still_writes_well_formed_formulas() -> 
     from unrender import tasks
     from unrender.engines.torch_engine import TorchEngine
     from unrender.models.formula import formula
-    from unrender.reading.options import Options
     from unrender.reading.reader import Reader
+    from unrender.reading.systems import Options
     from unrender.reading.text import TextSystem
     from unrender.tokens import LatexTokenizer
     from unrender.training.starts import fresh

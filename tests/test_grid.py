@@ -6,7 +6,7 @@ import pytest
 from unrender.documents import Box
 from unrender.images.opening import Placement
 from unrender.models.config import CnnConfig, SwinConfig, ViTConfig
-from unrender.reading.grid import Grid, grid_of
+from unrender.reading.ink import Grid, grid_of
 
 GRID = Grid(rows=4, columns=6, cell_height=8, cell_width=4)
 

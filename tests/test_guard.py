@@ -17,8 +17,7 @@ from test_images import drawing, encoded
 from unrender.errors import ImageError
 from unrender.images import opening
 from unrender.images.guard import Guard, Limits, TooMuchError
-from unrender.images.opening import open_pages
-from unrender.images.page_memory import PageMemory
+from unrender.images.opening import PageMemory, open_pages
 
 SECONDS = 1.5
 LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from unrender.reading.grid import Grid
-from unrender.reading.ink import Ink
+from unrender.reading.ink import Grid, Ink
 
 GRID = Grid(rows=2, columns=4, cell_height=8, cell_width=8)
 

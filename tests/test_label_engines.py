@@ -12,8 +12,7 @@ from unrender.checkpoints.vocabulary import wordpiece
 from unrender.engines import export as exporting
 from unrender.engines.export import export
 from unrender.engines.export.comparison import Window, random_window
-from unrender.engines.label_engine import OnnxLabelEngine
-from unrender.engines.labelling import LabelEngine
+from unrender.engines.labelling import LabelEngine, OnnxLabelEngine
 from unrender.engines.opening import open_label_engine
 from unrender.errors import ConfigError, ModelError
 from unrender.layers.spatial import LabelModel

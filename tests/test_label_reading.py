@@ -20,10 +20,9 @@ from unrender.formats.overlay import draw
 from unrender.images.opening import open_pages
 from unrender.layers.spatial import LabelModel
 from unrender.reading.labels import LabelSystem
-from unrender.reading.options import Options
 from unrender.reading.reader import Reader
 from unrender.reading.receipts import FIELDS, LABELS
-from unrender.reading.systems import UNWATCHED, Sheet, Watch, open_sheet
+from unrender.reading.systems import UNWATCHED, Options, Sheet, Watch, open_sheet
 from unrender.words import Lexicon, Word, WordPage
 
 LINES = ["ACME TRADING", "NO 1 HIGH STREET", "12/03/2018", "TOTAL 9.90"]

@@ -91,7 +91,7 @@ def test_fine_tuning_writes_a_folder_that_reads(tmp_path, start):
 
 
 def test_held_out_receipts_are_never_trained_on(tmp_path, start, monkeypatch):
-    from unrender.evaluation.datasets.sroie import is_held_out
+    from unrender.evaluation.datasets.folders import is_held_out
 
     data = write_receipts(tmp_path / "set")
     seen: set[str] = set()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from unrender.errors import LatexError
 from unrender.latex import bare, check, normalise, parse, readable, tokenise, write
-from unrender.latex.arrays import fit_columns
+from unrender.latex.tree import fit_columns
 
 relaxed = settings(deadline=None, max_examples=150)  # a busy machine is no failure
 

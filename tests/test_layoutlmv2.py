@@ -11,9 +11,8 @@ from torch import nn
 from transformers.models.layoutlmv2.modeling_layoutlmv2 import relative_position_bucket
 
 from unrender.checkpoints import convert
-from unrender.checkpoints.assembly import assemble, plan
+from unrender.checkpoints.assembly import assemble, plan, state
 from unrender.checkpoints.layoutlmv2 import from_bert, rename
-from unrender.checkpoints.shapes import state
 from unrender.errors import ConfigError, ModelError
 from unrender.layers.spatial import LabelInputs, LabelModel, SpatialBias, buckets
 from unrender.layers.visual import FrozenNorm, ResNeXtPyramid

@@ -10,8 +10,8 @@ import torch
 from safetensors.numpy import save_file
 
 from unrender import checkpoints
+from unrender.checkpoints.assembly import state
 from unrender.checkpoints.layoutlmv2 import rename
-from unrender.checkpoints.shapes import state
 from unrender.checkpoints.vocabulary import wordpiece
 from unrender.errors import ModelError
 from unrender.models.codec import to_json

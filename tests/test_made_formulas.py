@@ -6,9 +6,8 @@ import pytest
 from unrender import latex
 from unrender.tokens import LatexTokenizer
 from unrender.training.augment import Augmentation, augment_placed
-from unrender.training.formula.articles import read_articles, read_formulas
 from unrender.training.formula.everyday import make_up, stack
-from unrender.training.formula.labels import is_validation_paper, vocabulary
+from unrender.training.formula.labels import is_validation_paper, read_articles, read_formulas, vocabulary
 from unrender.training.photographs import photograph
 
 

@@ -34,7 +34,7 @@ from unrender.metrics import (
     wer_visible,
     word_set_f1,
 )
-from unrender.metrics.trees import _change, _Node, _tree, tree_distance
+from unrender.metrics.fields import _change, _Node, _tree, tree_distance
 
 RECEIPT = {"menu": [{"name": "cake", "count": "2"}, {"name": "juice", "count": "1"}], "total": {"price": "9.50"}}
 

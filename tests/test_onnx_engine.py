@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unrender.decoding.paths import Decoded
-from unrender.decoding.repetition import Guard
+from unrender.decoding.rules import Guard
 from unrender.decoding.search import Engine, beam, greedy
 from unrender.engines.export import write_decoder, write_graphs
 from unrender.engines.onnx_engine import OnnxEngine

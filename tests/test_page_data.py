@@ -26,13 +26,11 @@ from unrender.training.page.blocks import (
     Paper,
 )
 from unrender.training.page.compilation import compile_papers
-from unrender.training.page.drawing import draw_pages, in_pixels
-from unrender.training.page.labels import label_of
+from unrender.training.page.drawing import PLACED, Warp, draw_pages, in_pixels, scan
+from unrender.training.page.labels import LINES, cut_samples, label_of
 from unrender.training.page.layouts import KINDS, Layouts, LayoutWriter, make_layout
 from unrender.training.page.markdown import page_markdown
-from unrender.training.page.pictures import LINES, cut_samples
 from unrender.training.page.prose import NOTE, Atom, parse_formula, parse_prose, plain_atoms
-from unrender.training.page.scans import PLACED, Warp, scan
 from unrender.training.page.styles import Style
 from unrender.training.page.vocabulary import as_text, make_tokenizer
 

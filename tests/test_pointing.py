@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from unrender.reading.grid import Grid
+from unrender.reading.ink import Grid
 from unrender.training.batches import IGNORED
 from unrender.training.data import Cache, CacheWriter, Sample
 from unrender.training.formula.pointing import NOWHERE, Boxes, annotate, locate, mark

@@ -17,9 +17,8 @@ from unrender.decoding.paths import Decoded
 from unrender.documents import Box, Status
 from unrender.errors import ConfigError, ImageError, ModelError
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
-from unrender.reading.options import Input, Options
 from unrender.reading.reader import Reader
-from unrender.reading.systems import Sheet, Watch
+from unrender.reading.systems import Input, Options, Sheet, Watch
 from unrender.reading.text import TextSystem
 from unrender.tokens import LatexTokenizer
 

@@ -16,7 +16,7 @@ from unrender.reading.receipts import (
     parse_date,
     plain_capitals,
 )
-from unrender.training.receipt.field_labels import IGNORED, find_run, label_receipt
+from unrender.training.receipt.sets import IGNORED, find_run, label_receipt
 from unrender.words import Line, Word, split_lines
 
 RECEIPT = [

@@ -1,7 +1,7 @@
 """Lines that were read one by one become one formula."""
 
 from unrender.documents import Block, Token
-from unrender.reading.rows import join_rows
+from unrender.reading.looks import join_rows
 
 
 def formula(text: str, confidence: float) -> Block:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from unrender.evaluation.seen import see
+from unrender.evaluation.scoring import see
 from unrender.metrics import Glyph, glyph_f1
 
 

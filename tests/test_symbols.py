@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from unrender.images.pixels import place
-from unrender.images.symbol_size import stroke_boxes, symbol_height
+from unrender.images.pixels import place, stroke_boxes, symbol_height
 from unrender.models.formula import SYMBOLS, formula
 from unrender.training.formula.typeset import typeset
 from unrender.typesetting import Style

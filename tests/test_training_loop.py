@@ -30,11 +30,11 @@ from unrender.errors import ConfigError, DataError, ModelError
 from unrender.layers.spatial import LabelInputs
 from unrender.training import recipes, text_runs
 from unrender.training.batches import IGNORED, BatchStream, Framing, Stage
-from unrender.training.curves import draw_curves
 from unrender.training.data import Cache
 from unrender.training.loop import LAST
 from unrender.training.recipe import Schedule
 from unrender.training.recipes import FORMULA, SYSTEMS
+from unrender.training.runs import draw_curves
 from unrender.training.starts import start_from
 from unrender.training.validation import draw_subset
 

@@ -26,8 +26,8 @@ from unrender.words import (
     receipt_lexicon,
     split_lines,
 )
+from unrender.words.given import find_pdf_words
 from unrender.words.ocr import slope_of, tidy
-from unrender.words.pdf import find_pdf_words
 
 
 def line(text: str, x0: float, y0: float, x1: float, y1: float) -> Line:

@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from unrender.bulk.plan import SHARD, Plan, chunks, load
-from unrender.bulk.rows import Row, Tally, count, count_shard, encode
-from unrender.bulk.storage import Storage, StorageError
+from unrender.bulk.shards import Row, Storage, StorageError, Tally, count, count_shard, encode
 from unrender.bulk.workers import (
     Factory,
     LocalWorker,

@@ -13,13 +13,11 @@ from multiprocessing.context import SpawnProcess
 from typing import Protocol, TypeAlias
 
 from unrender.bulk.plan import Plan, version_of
-from unrender.bulk.rows import Row, Tally, count, encode, make_rows
-from unrender.bulk.storage import Storage, connect, is_remote, read_remote
+from unrender.bulk.shards import Row, Storage, Tally, connect, count, encode, is_remote, make_rows, read_remote
 from unrender.documents import Document
 from unrender.errors import ImageError, MissingExtraError, ModelError, UnrenderError
-from unrender.reading.options import Input, Options
 from unrender.reading.reader import Reader
-from unrender.reading.systems import BATCH, failed_page
+from unrender.reading.systems import BATCH, Input, Options, failed_page
 
 _THREADS = 1  # of each reader: there is one for each core
 

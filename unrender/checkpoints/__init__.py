@@ -13,14 +13,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unrender.checkpoints.assembly import assemble, plan, resize_bias_table, resize_positions
+from unrender.checkpoints.assembly import Shapes, assemble, plan, resize_bias_table, resize_positions, state
 from unrender.checkpoints.files import (
     WEIGHTS,
     Array,
+    Values,
     WeightFiles,
     Weights,
     find_pickles,
     find_safetensors,
+    read_json,
     read_pickles,
     write,
 )
@@ -35,8 +37,6 @@ from unrender.checkpoints.locations import (
     resolve,
 )
 from unrender.checkpoints.published import describe
-from unrender.checkpoints.settings import Values, read_json
-from unrender.checkpoints.shapes import Shapes, state
 from unrender.checkpoints.vocabulary import TOKENIZER, make_tokenizer
 from unrender.errors import ModelError
 from unrender.models import PRESETS, ModelConfig

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.checkpoints.files import Array, Weights
+from unrender.checkpoints.files import Array, Shape, Weights
 from unrender.checkpoints.names import Part, match
-from unrender.checkpoints.shapes import Shape, Shapes, state
-from unrender.errors import ModelError
+from unrender.errors import MissingExtraError, ModelError
 from unrender.models import ModelConfig
+from unrender.models.config import TextConfig
 
 _SHOWN = 6  # names listed in an error
 _PARTS = {"qkv": 3, "key_value": 2}
 _POSITIONS = "decoder.positions.weight"
+Shapes = dict[str, Shape]
 
 
 @dataclass(frozen=True)
@@ -137,3 +138,36 @@ def _check_shape(name: str, recipe: Recipe, shapes: Mapping[str, Shape], source:
 
 def _shape(shape: list[int] | Shape) -> str:
     return " x ".join(map(str, shape)) or "one number"
+
+
+@dataclass(frozen=True)
+class State:
+    """The tensors of a model: what training changes, and the fixed numbers beside it."""
+
+    parameters: Shapes
+    buffers: Shapes
+
+    @property
+    def all(self) -> Shapes:
+        return {**self.parameters, **self.buffers}
+
+    @property
+    def count(self) -> int:
+        """How many numbers training can change."""
+        return sum(math.prod(shape) for shape in self.parameters.values())
+
+
+def state(config: ModelConfig) -> State:
+    """List the tensors of a model."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"the weights of {config.name} need torch: pip install 'unrender[train]'") from error
+    from unrender.layers.seq2seq import VisionText
+    from unrender.layers.spatial import LabelModel
+
+    with torch.device("meta"):
+        module = VisionText(config) if isinstance(config, TextConfig) else LabelModel(config)
+    parameters = {name: tuple(tensor.shape) for name, tensor in module.named_parameters()}
+    everything = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    return State(parameters, {name: shape for name, shape in everything.items() if name not in parameters})

@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unrender.checkpoints.files import Array, Weights
-from unrender.checkpoints.settings import Values, as_integer, as_object
-from unrender.checkpoints.shapes import Shape
+from unrender.checkpoints.files import Array, Shape, Values, Weights, as_integer, as_object
 from unrender.models.layoutlmv2 import LAYOUTLMV2_BASE, HeadKind, LabelConfig, ResNeXtConfig
 
 _HEADS: dict[str, HeadKind] = {

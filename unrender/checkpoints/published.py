@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from unrender.checkpoints import layoutlmv2
-from unrender.checkpoints.releases import read_release
-from unrender.checkpoints.settings import (
+from unrender.checkpoints.files import (
+    Shape,
     Values,
     as_integer,
     as_integers,
@@ -20,7 +20,6 @@ from unrender.checkpoints.settings import (
     as_pair,
     read_json,
 )
-from unrender.checkpoints.shapes import Shape
 from unrender.errors import ConfigError, ModelError
 from unrender.models import ModelConfig
 from unrender.models.config import (
@@ -243,3 +242,48 @@ def _generation(
         forbidden=as_integers(forbidden),
         repetition_guard=like.generation.repetition_guard,
     )
+
+
+def read_release(folder: Path, values: Values, shapes: Mapping[str, Shape]) -> TextConfig:
+    """Describe an original Donut or Nougat release; its config names only what differed between trainings."""
+    like = DONUT_BASE if values["model_type"] == "donut" else NOUGAT_BASE
+    assert isinstance(like.encoder, SwinConfig)
+    height, width = as_integers(values["input_size"])
+    vocabulary, hidden = _shape(shapes, "embed_tokens.weight")
+    rows = _shape(shapes, "embed_positions.weight")[0]
+    longest = as_integer(values.get("max_length", rows - like.decoder.position_offset))
+    return replace(
+        like,
+        name=folder.name,
+        image=replace(
+            like.image, height=height, width=width, align_long_axis=bool(values.get("align_long_axis", False))
+        ),
+        encoder=replace(
+            like.encoder,
+            patch=as_integer(values.get("patch_size", like.encoder.patch)),
+            width=as_integer(values.get("embed_dim", like.encoder.width)),
+            depths=as_integers(values["encoder_layer"]),
+            heads=as_integers(values.get("num_heads", like.encoder.heads)),
+            window=as_integer(values["window_size"]),
+        ),
+        decoder=replace(
+            like.decoder,
+            vocabulary=vocabulary,
+            hidden=hidden,
+            layers=as_integer(values["decoder_layer"]),
+            feed_forward=_shape(shapes, "layers.0.fc1.weight")[0],
+            max_positions=rows - like.decoder.position_offset,
+            memory_width=hidden,
+        ),
+        generation=replace(like.generation, max_tokens=longest - 1),
+        published="",
+        notes=(),
+        parameters=0,
+    )
+
+
+def _shape(shapes: Mapping[str, Shape], ending: str) -> Shape:
+    for name, shape in shapes.items():
+        if name.endswith(ending):
+            return shape
+    raise KeyError(ending)

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from unrender.checkpoints.settings import read_json
+from unrender.checkpoints.files import read_json
 from unrender.errors import ModelError
 
 TOKENIZER = "tokenizer.json"

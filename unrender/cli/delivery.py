@@ -14,7 +14,7 @@ from unrender.documents import Document, Json, to_dict
 from unrender.errors import NotationError, UnrenderError
 from unrender.formats.overlay import draw
 from unrender.images.opening import open_pages
-from unrender.reading.options import Input
+from unrender.reading.systems import Input
 
 DOCUMENT = "document"  # the whole Document as one line of JSON, not a notation
 ENDINGS = {

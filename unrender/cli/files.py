@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from unrender.errors import UnrenderError
-from unrender.reading.options import Input
+from unrender.reading.systems import Input
 
 
 class Files:

@@ -60,7 +60,7 @@ def _start(version: Annotated[bool, typer.Option("--version", help="Print the ve
 
 def models(as_json: AsJson = False) -> None:
     """List the models: name, task, parameters, size, licence and where each one is."""
-    from unrender.checkpoints.listing import list_models
+    from unrender.checkpoints.locations import list_models
 
     entries = list_models()
     if as_json:

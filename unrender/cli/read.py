@@ -15,7 +15,7 @@ from unrender.errors import UnrenderError
 if TYPE_CHECKING:
     from unrender.cli.delivery import Delivery
     from unrender.documents import Document
-    from unrender.reading.options import Input
+    from unrender.reading.systems import Input
 
 _POLL_SECONDS = 1.0
 _NOTES = {
@@ -64,8 +64,8 @@ def read(
         raise typer.BadParameter("give at least one file, a folder, or - for standard input")
     from unrender.cli import delivery
     from unrender.reading import sources
-    from unrender.reading.options import Options
     from unrender.reading.reader import Reader
+    from unrender.reading.systems import Options
 
     if notation is not None:
         delivery.choose_notation(notation, None, "")

@@ -62,11 +62,10 @@ def evaluate(
     import numpy as np
 
     from unrender.evaluation.datasets import open_dataset
-    from unrender.evaluation.evaluate import describe, evaluate, find_words
+    from unrender.evaluation.evaluate import describe, evaluate, find_words, open_readers
     from unrender.evaluation.report import write_report
     from unrender.evaluation.scoring import find_comparison
-    from unrender.evaluation.workers import open_readers
-    from unrender.reading.options import Options
+    from unrender.reading.systems import Options
 
     kind, comparison = find_words(words), None if compare is None else find_comparison(compare)
     dataset = open_dataset(folder, column=column, held_out=held_out)
@@ -114,9 +113,8 @@ def calibrate(
 
     from unrender.evaluation.calibrate import calibrate, store
     from unrender.evaluation.datasets import open_dataset
-    from unrender.evaluation.evaluate import find_words
-    from unrender.evaluation.workers import open_readers
-    from unrender.reading.options import Options
+    from unrender.evaluation.evaluate import find_words, open_readers
+    from unrender.reading.systems import Options
 
     kinds = [find_words(kind) for kind in (("given", "ocr") if words == "both" else (words,))]
     dataset = open_dataset(folder, held_out=held_out)

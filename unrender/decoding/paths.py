@@ -12,8 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.decoding.repetition import Guard, GuardState
-from unrender.decoding.rules import Alternative, Rules, Scores, highest, log_sum_of
+from unrender.decoding.rules import Alternative, Guard, GuardState, Rules, Scores, highest, log_sum_of
 from unrender.errors import ConfigError
 
 EarlyStopping = bool | Literal["never"]

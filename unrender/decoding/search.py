@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.decoding.paths import BeamPaths, Decoded, EarlyStopping, GreedyPath, Path
-from unrender.decoding.repetition import Guard
-from unrender.decoding.rules import ALTERNATIVES, Constraint, Ids, Rules, Scores
+from unrender.decoding.rules import ALTERNATIVES, Constraint, Guard, Ids, Rules, Scores
 from unrender.errors import ModelError
 
 Pixels = NDArray[np.float32]

@@ -1,23 +1,28 @@
 """From the words of a page to scores for each of them: tokens, windows of a long page, and their scores merged.
 
-NumPy only, so one road serves every engine. Shapes: B windows, L tokens, K labels.
+NumPy in and out, so one road serves both engines: ONNX Runtime on labels.onnx, or torch on the weights.
+Shapes: B windows, L tokens, K labels.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.checkpoints import GRAPHS, Loaded
+from unrender.engines.sessions import count_cores, open_session
 from unrender.errors import ModelError
 from unrender.models.layoutlmv2 import COORDINATES, LabelConfig
+
+if TYPE_CHECKING:
+    from unrender.layers.spatial import LabelModel
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Pixels = NDArray[np.float32]
-
 _LONGEST_WORD = 48  # tokens kept of one word
 _WINDOWS_AT_ONCE = 4
 _SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -153,3 +158,53 @@ def stack_windows(windows: Sequence[Window], pad: int) -> tuple[Ids, Ids, NDArra
         size = len(window.tokens)
         tokens[row, :size], boxes[row, :size], mask[row, :size] = window.tokens, window.boxes, True
     return tokens, boxes, mask
+
+
+class OnnxLabelEngine:
+    """Labels windows one at a time with the exported graph; needs no torch."""
+
+    def __init__(self, folder: Path, threads: int | None = None) -> None:
+        self._session = open_session(folder / GRAPHS["labels"][0], threads or count_cores())
+        self._looks = any(value.name == "pixels" for value in self._session.get_inputs())
+
+    def label(self, tokens: Ids, boxes: Ids, mask: NDArray[np.bool_], pixels: Pixels | None) -> Scores:
+        found = []
+        for row, length in enumerate(mask.sum(axis=1)):
+            feeds: dict[str, NDArray[np.generic]] = {"tokens": tokens[row, :length], "boxes": boxes[row, :length]}
+            if self._looks:
+                assert pixels is not None, "this model looks at the picture too"
+                feeds["pixels"] = pixels[row : row + 1]
+            found.append(self._session.run(["scores"], feeds)[0])
+        scores = np.zeros((*tokens.shape, found[0].shape[-1]), dtype=np.float32)
+        for row, values in enumerate(found):
+            scores[row, : len(values)] = values
+        return scores
+
+
+class TorchLabelEngine:
+    """Labels a batch of windows with a LabelModel."""
+
+    def __init__(self, module: "LabelModel") -> None:
+        self.module = module.eval()
+
+    def label(self, tokens: Ids, boxes: Ids, mask: NDArray[np.bool_], pixels: Pixels | None) -> Scores:
+        import torch
+
+        from unrender.layers.spatial import LabelInputs
+
+        picture = None if pixels is None else torch.from_numpy(pixels)
+        inputs = LabelInputs(torch.from_numpy(tokens), torch.from_numpy(boxes), torch.from_numpy(mask), picture)
+        with torch.inference_mode():
+            scores: Scores = self.module(inputs).numpy()
+        return scores
+
+
+def open_torch_engine(loaded: Loaded) -> "TorchLabelEngine":
+    """Build the module of a loaded model and fill it with its weights."""
+    import torch
+
+    from unrender.layers.spatial import LabelModel
+
+    module = LabelModel(loaded.label_config)
+    module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in loaded.weights().items()})
+    return TorchLabelEngine(module)

@@ -2,8 +2,7 @@
 
 from unrender.checkpoints import GRAPHS, Loaded
 from unrender.decoding.search import Engine
-from unrender.engines.label_engine import OnnxLabelEngine, open_torch_engine
-from unrender.engines.labelling import LabelEngine
+from unrender.engines.labelling import LabelEngine, OnnxLabelEngine, open_torch_engine
 from unrender.errors import ConfigError, MissingExtraError, ModelError
 
 _WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from unrender.checkpoints import Loaded
 from unrender.decoding.rules import Ids, Scores
 from unrender.errors import ConfigError
-from unrender.layers.cache import DecoderState
+from unrender.layers.attention import DecoderState
 from unrender.layers.decoder import Decoder
 from unrender.layers.seq2seq import VisionText
 from unrender.models.config import TextConfig

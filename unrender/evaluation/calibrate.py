@@ -15,8 +15,8 @@ from unrender.evaluation.evaluate import Progress, Reads, Words, evaluate
 from unrender.evaluation.scoring import Judged, judge
 from unrender.metrics import calibration_error
 from unrender.models.config import TextConfig
-from unrender.reading.options import DEFAULTS, Options
 from unrender.reading.receipts import FIELDS
+from unrender.reading.systems import DEFAULTS, Options
 
 _FOLDS = 5
 _LEAST = 1e-300  # probabilities of long texts may round to nothing

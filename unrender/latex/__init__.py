@@ -5,8 +5,7 @@ sup, `\\over` as `\\frac`, `\\left(` one token, operator names spelled letter by
 """
 
 from unrender.errors import LatexError
-from unrender.latex.bare import bare
-from unrender.latex.canonical import normalise, write
+from unrender.latex.canonical import bare, normalise, write
 from unrender.latex.parser import parse
 from unrender.latex.readable import readable, write_readable
 from unrender.latex.scanner import Lexeme, scan, tokenise

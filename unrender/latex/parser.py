@@ -26,9 +26,8 @@ from unrender.latex.commands import (
     TEXT_AS_ROMAN,
     UNWRAPPED,
 )
-from unrender.latex.environments import columns_of
 from unrender.latex.scanner import Lexeme, scan
-from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
+from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol, columns_of
 
 MAX_CHARACTERS = 20_000
 _MAX_DEPTH = 60  # deeper nesting is no formula, and must not exhaust the stack

@@ -8,10 +8,9 @@ from typing import Literal
 
 from unrender.latex.characters import LETTERS
 from unrender.latex.commands import LENGTH_ARGUMENT, ROWS, SIZED
-from unrender.latex.environments import environment_of
 from unrender.latex.parser import parse
 from unrender.latex.spacing import Piece, Side, join, piece_of
-from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
+from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol, environment_of
 
 Size = Literal[0, 1, 2, 3]  # TeX's styles: display, text, script, scriptscript
 

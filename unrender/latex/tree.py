@@ -1,6 +1,13 @@
-"""The parsed form of a formula."""
+"""The parsed form of a formula, and which environments its arrays stand for."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from unrender.latex.commands import COLUMNS, MATRICES
+
+_CASES, _ALIGNED, _GATHERED, _MATRIX = "cases", "aligned", "gathered", "matrix"
+_FENCED = {fence: name for name, fence in reversed(MATRICES.items()) if fence is not None}  # cases, not dcases
+_COLUMNS = frozenset("lcr")
 
 
 @dataclass(frozen=True)
@@ -54,3 +61,59 @@ class Array:
 
 
 Node = Symbol | Group | Script | Command | Fence | Array
+
+
+def columns_of(name: str, width: int) -> str:
+    """Return the columns of an array that stands for the environment `name`."""
+    return (COLUMNS[name] * width)[:width] if name in COLUMNS else "c" * width
+
+
+def environment_of(array: Array, fence: tuple[str, str] | None) -> str | None:
+    """Return the environment that means this array, between this fence if there is one; None when none does."""
+    width = max((len(row) for row in array.rows), default=0)
+    if array.lines or not width:
+        return None
+    if fence is not None:
+        names = [_FENCED[fence]] if fence in _FENCED else []
+    else:
+        names = [_GATHERED if width == 1 else _MATRIX, *([_ALIGNED] if len(array.rows) > 1 else [])]
+    return next((name for name in names if columns_of(name, width) == array.columns), None)
+
+
+@dataclass
+class _Array:
+    columns: list[int] = field(default_factory=list)  # places of the letters that declare them
+    declared: bool = False  # whether the declaration is complete
+    cells: int = 1
+    widest: int = 1
+
+
+def fit_columns(tokens: Sequence[str]) -> list[int]:
+    """Return the places of the tokens that make every array declare as many columns as its widest row has cells.
+
+    Letters of columns that no row fills are left out, which no picture shows; where cells have no column, which TeX
+    refuses, the place of the last letter is repeated.
+    """
+    times = [1] * len(tokens)
+    opened: list[_Array] = []
+    for place, token in enumerate(tokens):
+        if token == r"\begin{array}":
+            opened.append(_Array())
+        elif not opened:
+            continue
+        elif not opened[-1].declared:
+            if token in _COLUMNS:
+                opened[-1].columns.append(place)
+            opened[-1].declared = token == "}"
+        elif token == r"\end{array}":
+            array = opened.pop()
+            for surplus in array.columns[array.widest :]:
+                times[surplus] = 0
+            if array.columns:
+                times[array.columns[-1]] += max(0, array.widest - len(array.columns))
+        elif token == r"\\":
+            opened[-1].cells = 1
+        elif token == "&":
+            opened[-1].cells += 1
+            opened[-1].widest = max(opened[-1].widest, opened[-1].cells)
+    return [place for place, count in enumerate(times) for _ in range(count)]

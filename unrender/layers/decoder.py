@@ -10,8 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from unrender.layers.attention import AttentionConfig, CrossAttention, FeedForward, SelfAttention, sinusoids
-from unrender.layers.cache import DecoderState, KeyValue
+from unrender.layers.attention import (
+    AttentionConfig,
+    CrossAttention,
+    DecoderState,
+    FeedForward,
+    KeyValue,
+    SelfAttention,
+    sinusoids,
+)
 from unrender.models.config import DecoderConfig
 
 

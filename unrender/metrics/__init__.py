@@ -3,12 +3,21 @@
 Every share and rate runs from 0 to 1 (an error rate may exceed 1), never in per cent.
 """
 
-from unrender.metrics.confidence import brier_score, calibration_error
-from unrender.metrics.entities import Entity, EntityScores, entity_f1, find_entities
+from unrender.metrics.fields import (
+    Entity,
+    EntityScores,
+    anls,
+    entity_f1,
+    field_f1,
+    find_entities,
+    is_right,
+    record_f1,
+    score_records,
+    tree_accuracy,
+)
 from unrender.metrics.glyphs import Glyph, glyph_f1
-from unrender.metrics.measure import Interval, Measure
+from unrender.metrics.measure import Interval, Measure, brier_score, calibration_error
 from unrender.metrics.pages import PARTS, meteor, on_part, order_errors, take_part
-from unrender.metrics.records import is_right, record_f1, score_records
 from unrender.metrics.sequences import (
     accuracy_folded,
     bleu,
@@ -23,7 +32,6 @@ from unrender.metrics.sequences import (
     wer_visible,
     word_set_f1,
 )
-from unrender.metrics.trees import anls, field_f1, tree_accuracy
 
 __all__ = [
     "PARTS",

@@ -61,6 +61,30 @@ def ratio(sums: Counts) -> float:
     return float(sums[0] / (sums[1] or 1.0))
 
 
+def f1(sums: Counts) -> float:
+    """Return the F1 of what is right, what was found and what is there; 0 where there is nothing."""
+    right, found, there = sums
+    return float(2 * right / (found + there)) if found + there else 0.0
+
+
 def mean_of(values: Sequence[float]) -> Measure:
     """Average values, one a sample."""
     return measure([(value, 1.0) for value in values], 2, ratio)
+
+
+def calibration_error(confidences: Sequence[float], correct: Sequence[bool], *, bins: int = 10) -> Measure:
+    """Expected calibration error: in bins of equal width, |mean confidence - share correct|, weighted by size."""
+    indices = np.minimum((np.asarray(confidences, dtype=np.float64) * bins).astype(np.int64), bins - 1)
+    rows = np.zeros((len(confidences), bins + 1))
+    rows[np.arange(len(confidences)), indices] = np.asarray(confidences) - np.asarray(correct, dtype=np.float64)
+    rows[:, -1] = 1.0
+    return measure(rows.tolist(), bins + 1, _calibration_error)
+
+
+def brier_score(confidences: Sequence[float], correct: Sequence[bool]) -> Measure:
+    """Mean of (confidence - 1 if right, 0 if wrong) squared."""
+    return mean_of([(sure - float(right)) ** 2 for sure, right in zip(confidences, correct, strict=True)])
+
+
+def _calibration_error(sums: Counts) -> float:
+    return float(np.abs(sums[:-1]).sum() / (sums[-1] or 1.0))

@@ -10,7 +10,7 @@
 | maximal sequence length S = 4096 (small: 3584)  | `DecoderConfig.max_positions`                               |
 | smaller model, 4 layers, starts from the base   | `NOUGAT_SMALL`                                              |
 | greedy decoding                                 | `decoding.search`, `Generation.beams = 1`                   |
-| collapse into a repeating loop (section 5.4)    | `decoding.repetition.Guard`, `Generation.repetition_guard`  |
+| collapse into a repeating loop (section 5.4)    | `decoding.rules.Guard`, `Generation.repetition_guard`  |
 | 5e-5, x 0.9996 every 15 updates, until 7.5e-6   | `training.recipes`                                           |
 """
 

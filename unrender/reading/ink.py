@@ -1,7 +1,7 @@
-"""What ink a reading accounts for: every token's attention is traced to the strokes it rests on.
+"""Where on the page a token was seen: from its attention over the image memory to cells, and to the strokes in them.
 
-So a token's box is that of its strokes rather than of the cells it was seen in, and strokes that no token rests on
-were not read. Shapes: S strokes, N cells of the grid, row by row.
+A token's box is that of its strokes, where they are looked for, and strokes that no token rests on were not read.
+Shapes: N memory positions = special tokens, then rows x columns cells, row by row; S strokes.
 """
 
 from collections.abc import Sequence
@@ -10,18 +10,49 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.images.symbol_size import find_strokes
-from unrender.reading.grid import Grid
+from unrender.documents import Box
+from unrender.images.opening import Placement
+from unrender.images.pixels import find_strokes
+from unrender.models.config import CnnConfig, EncoderConfig, SwinConfig, ViTConfig
 
 Attention = NDArray[np.float32]
 Boxes = NDArray[np.int64]
-
 _DARK = 0.8  # of the way from the darkest to the paper
 _LOOKED = 0.3  # of the strongest cell: a weaker cell was not looked at
 LEFT_BEHIND = 3  # strokes: fewer may be the marks of a symbol that was read
 _TALL = 75  # percentile: the height of a symbol
 _SPECK = 0.3  # of a symbol's height: smaller strokes are dots, and may be dirt
 _LEAST = 0.1  # affinity: a token and a stroke below have nothing to do with each other
+_PRESENT = 0.5  # of the strongest cell: weaker cells are not part of the place
+_REACH = 2  # cells around the strongest one that may be
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How memory positions lie over the pixels of one batch."""
+
+    rows: int
+    columns: int
+    cell_height: int
+    cell_width: int
+    special: int = 0  # leading positions that are no place
+
+    @property
+    def positions(self) -> int:
+        return self.special + self.rows * self.columns
+
+    def locate(self, attention: NDArray[np.float32], placement: Placement) -> Box | None:
+        """Return the box of the cells that (N,) attention rests on; None when it rests nowhere."""
+        if attention.shape != (self.positions,) or not attention.any():
+            return None
+        cells = attention[self.special :].reshape(self.rows, self.columns)
+        row, column = divmod(int(cells.argmax()), self.columns)
+        top, left = max(0, row - _REACH), max(0, column - _REACH)
+        near = cells[top : row + _REACH + 1, left : column + _REACH + 1]
+        rows, columns = np.nonzero(near >= _PRESENT * cells[row, column])
+        x0, y0 = (left + columns.min()) * self.cell_width, (top + rows.min()) * self.cell_height
+        x1, y1 = (left + columns.max() + 1) * self.cell_width, (top + rows.max() + 1) * self.cell_height
+        return box_of(placement, float(x0), float(y0), float(x1), float(y1))
 
 
 @dataclass(frozen=True)
@@ -124,3 +155,31 @@ def _pair(affinities: NDArray[np.float32]) -> list[int | None]:
             owned[token] = stroke
             taken.add(stroke)
     return owned
+
+
+def box_of(placement: Placement, x0: float, y0: float, x1: float, y1: float) -> Box:
+    """Return the box on the page of a box in the prepared pixels."""
+    ends = [placement.to_image(x0, y0), placement.to_image(x1, y1)]
+    across, down = sorted(x for x, _ in ends), sorted(y for _, y in ends)
+    return Box(across[0], down[0], across[1], down[1])
+
+
+def grid_of(encoder: EncoderConfig, height: int, width: int) -> Grid:
+    """Return the grid that an encoder lays over pixels of this size."""
+    if isinstance(encoder, ViTConfig):
+        return _grid(height, width, encoder.patch, encoder.patch, special=2 if encoder.distilled else 1)
+    if isinstance(encoder, SwinConfig):
+        cell = encoder.patch << (len(encoder.depths) - 1)
+        return _grid(height, width, cell, cell)
+    return _grid(height, width, *_stride(encoder))
+
+
+def _grid(height: int, width: int, cell_height: int, cell_width: int, special: int = 0) -> Grid:
+    return Grid(-(-height // cell_height), -(-width // cell_width), cell_height, cell_width, special)
+
+
+def _stride(encoder: CnnConfig) -> tuple[int, int]:
+    down, across = 1, 1
+    for height, width in encoder.strides:
+        down, across = down * height, across * width
+    return down, across

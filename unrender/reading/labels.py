@@ -16,9 +16,8 @@ from unrender.errors import ModelError, UnrenderError
 from unrender.images.opening import prepare
 from unrender.metrics import find_entities
 from unrender.models.layoutlmv2 import LabelConfig
-from unrender.reading.options import DEFAULTS, Options
 from unrender.reading.receipts import FIELDS, LABELS, Calibration, Found, box_of, field_probabilities, find_fields
-from unrender.reading.systems import BATCH, UNWATCHED, Sheet, StoppedError, Watch, failed_page
+from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import Task
 from unrender.words import Lexicon, WordPage, WordReader, find_pdf_words, open_reader, part_words, read_given
 

@@ -4,20 +4,27 @@ import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from rapidfuzz.distance import Levenshtein
+
 from unrender.decoding.paths import Decoded, Path
 from unrender.decoding.rules import Ids
 from unrender.decoding.search import DecoderRun, Engine, JoinableEngine, JoinableRun, Pixels, Text, search
+from unrender.documents import Block, Token
 from unrender.images.opening import Placement, place, stack
+from unrender.latex import normalise
 from unrender.models.config import Generation, TextConfig
-from unrender.reading.consensus import rank_readings
-from unrender.reading.grid import Grid, grid_of
-from unrender.reading.ink import LEFT_BEHIND, Ink
+from unrender.reading.ink import LEFT_BEHIND, Grid, Ink, grid_of
 from unrender.reading.systems import Sheet, Watch
 
 Region = tuple[int, int, int, int]  # left, top, right, bottom in the picture
 Considering = Generator[tuple["Aim", ...], "list[Look]", tuple["Look", ...]]
 _MOST_ROWS = 12  # of a picture that are looked at one by one
 _MARGIN = 0.25  # of a row's height, around it
+_TRUST = 32  # the power of its sureness with which a reading counts
+_LEAST = 1e-30  # what even the least sure one counts
+_LEFT_OUT = 0.3  # errors that a longer reading is spared for each token more: readings leave out more than they add
+_OPENING = ("\\begin{array}", "{", "l", "}")
+_CLOSING = ("\\end{array}",)
 
 
 @dataclass(frozen=True)
@@ -221,3 +228,46 @@ class Looking:
         )
         self._entered[text] = view, placement, grid_of(self._sight.config.encoder, *padded[-2:]), pixels
         return text
+
+
+def rank_readings(readings: Sequence[Decoded]) -> list[int]:
+    """Return the indices of the readings, best first; of those with the same tokens only the surest.
+
+    The best has the least expected edit distance to what is really there, if each reading is that as often as its
+    sureness says (Bayes risk), less something for each token it has. One that was not completed comes last and counts
+    for nothing beside any that was.
+    """
+    surest: dict[tuple[int, ...], int] = {}
+    for index in sorted(range(len(readings)), key=lambda index: -readings[index].sureness):
+        surest.setdefault(readings[index].tokens, index)
+    weights = [max(reading.sureness**_TRUST, _LEAST) for reading in readings]
+    risks = {
+        index: sum(
+            weight * Levenshtein.distance(tokens, other.tokens) for weight, other in zip(weights, readings, strict=True)
+        )
+        / sum(weights)
+        - _LEFT_OUT * len(tokens)
+        for tokens, index in surest.items()
+    }
+    return sorted(risks, key=lambda index: (not readings[index].complete, risks[index]))
+
+
+def join_rows(rows: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
+    """Join formulas that stand below one another to one of several lines; anything else stays as it is."""
+    blocks = tuple(block for row in rows for block in row)
+    if len(rows) == 1 or any(block.kind != "formula" for block in blocks):
+        return blocks
+    tokens = [*_plain(_OPENING)]
+    for block in blocks:
+        tokens += [*_plain(("{",)), *block.tokens, *_plain(("}", "\\\\"))]
+    tokens += _plain(_CLOSING)
+    text = normalise(" ".join(token.text.strip() for token in tokens))
+    chances = [block.confidence for block in blocks if block.confidence is not None]
+    joined = replace(
+        blocks[0], text=text, tokens=tuple(tokens), confidence=min(chances) if chances else None, readings=()
+    )
+    return (joined,)
+
+
+def _plain(texts: Sequence[str]) -> list[Token]:
+    return [Token(text, 1.0) for text in texts]

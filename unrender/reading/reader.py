@@ -11,8 +11,18 @@ from unrender.images.opening import Source, open_pages
 from unrender.models import PRESETS, ModelConfig
 from unrender.models.layoutlmv2 import LabelConfig
 from unrender.reading.labels import LabelSystem
-from unrender.reading.options import DEFAULTS, Input, Options
-from unrender.reading.systems import BATCH, UNWATCHED, Sheet, System, Watch, failed_page, open_sheet
+from unrender.reading.systems import (
+    BATCH,
+    DEFAULTS,
+    UNWATCHED,
+    Input,
+    Options,
+    Sheet,
+    System,
+    Watch,
+    failed_page,
+    open_sheet,
+)
 from unrender.reading.text import TextSystem
 from unrender.tasks import Task
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from unrender.errors import ConfigError, ImageError, UnrenderError
-from unrender.reading.options import Input
+from unrender.reading.systems import Input
 
 STANDARD_INPUT = "-"
 SUFFIXES = (

@@ -5,19 +5,51 @@ A system is a loaded model and all it needs to read: one writes text (`text`), o
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from PIL import Image
 
 from unrender.documents import Block, Page, Status
-from unrender.errors import UnrenderError
-from unrender.images.opening import Pages, PageText, is_blank
+from unrender.errors import ConfigError, UnrenderError
+from unrender.images.opening import Pages, PageText, Source, is_blank
 from unrender.models import ModelConfig
-from unrender.reading.options import DEFAULTS, Options
 from unrender.tasks import Task
 from unrender.words import WordPage
 
 BATCH = 8  # pages read together unless the caller says otherwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a caller may choose for a read; None leaves it to the model."""
+
+    beams: int | None = None
+    max_tokens: int | None = None
+    n_best: int = 1
+    question: str = ""  # for tasks whose prompt asks one
+    words: str | Path | None = None  # a JSON, hOCR or ALTO file with the words, for models that label them
+    calibrated: bool = True  # False: confidences as the model itself gives them
+
+    def __post_init__(self) -> None:
+        for name in ("beams", "max_tokens", "n_best"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} must be at least 1, got {value}")
+
+
+DEFAULTS = Options()
+
+
+@dataclass(frozen=True)
+class Input:
+    """A source with the name it goes by, the pages wanted (from 1; none given: all) and its words where known."""
+
+    source: Source
+    name: str = ""
+    pages: tuple[int, ...] = ()
+    words: WordPage | None = None  # for models that label them; of a source with one page
+    place: str = ""  # its path below the folder it was found in
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,22 +10,18 @@ import numpy as np
 from unrender.checkpoints import Loaded
 from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of
 from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath, Path
-from unrender.decoding.repetition import Guard
-from unrender.decoding.rules import ALTERNATIVES, Constraint, Ids, Rules
+from unrender.decoding.rules import ALTERNATIVES, Constraint, Guard, Ids, Rules
 from unrender.decoding.search import Engine
 from unrender.documents import Alternative, Block, Box, Page, Reading, Status, Token
 from unrender.engines.opening import open_engine
 from unrender.errors import ConfigError, ModelError
-from unrender.latex.arrays import fit_columns
 from unrender.latex.commands import SILENT
 from unrender.latex.grammar import Grammar
+from unrender.latex.tree import fit_columns
 from unrender.models.config import TextConfig
-from unrender.reading.grid import box_of
-from unrender.reading.ink import LEFT_BEHIND, Ink
-from unrender.reading.looks import Look, Looking, Sight
-from unrender.reading.options import DEFAULTS, Options
-from unrender.reading.rows import join_rows
-from unrender.reading.systems import BATCH, UNWATCHED, Sheet, StoppedError, Watch, failed_page
+from unrender.reading.ink import LEFT_BEHIND, Ink, box_of
+from unrender.reading.looks import Look, Looking, Sight, join_rows
+from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import Task
 from unrender.tokens import LatexTokenizer, Tokenizer, open_tokenizer
 

@@ -16,7 +16,7 @@ from unrender import __version__, formats, tasks
 from unrender.documents import Document, Json, to_dict
 from unrender.images.opening import open_pages
 from unrender.reading import sources
-from unrender.reading.options import Options
+from unrender.reading.systems import Options
 from unrender.server import bodies, descriptions, events, problems
 from unrender.server.conversions import Converter
 from unrender.server.docs import render

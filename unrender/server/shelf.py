@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from unrender import tasks
-from unrender.checkpoints.listing import list_models
+from unrender.checkpoints.locations import list_models
 from unrender.errors import ModelError
 from unrender.reading.reader import Reader
 from unrender.tasks import Task

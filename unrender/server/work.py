@@ -18,9 +18,8 @@ from functools import cached_property, partial
 from unrender.documents import Document, Page
 from unrender.errors import UnrenderError
 from unrender.images.opening import Pages, open_pages
-from unrender.reading.options import Options
 from unrender.reading.reader import Reader
-from unrender.reading.systems import Sheet, Watch, open_sheet
+from unrender.reading.systems import Options, Sheet, Watch, open_sheet
 from unrender.server.limits import Limits, Memory
 from unrender.server.metrics import Metrics
 from unrender.server.problems import HttpError

@@ -11,7 +11,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 from unrender.layers.seq2seq import VisionText
 from unrender.layers.spatial import LabelInputs, LabelModel
-from unrender.reading.grid import Grid, grid_of
+from unrender.reading.ink import Grid, grid_of
 from unrender.training.batches import IGNORED, AnyBatch, Batch
 from unrender.training.receipt.label_batches import LabelBatch
 from unrender.training.receipt.pretraining import PretrainBatch, Tasks

@@ -9,8 +9,8 @@ from unrender import metrics, tasks
 from unrender.engines.torch_engine import TorchEngine
 from unrender.layers.seq2seq import VisionText
 from unrender.models.config import TextConfig
-from unrender.reading.options import Options
 from unrender.reading.reader import Reader
+from unrender.reading.systems import Options
 from unrender.reading.text import TextSystem
 from unrender.tokens import Tokenizer
 from unrender.training.data import Cache

@@ -5,22 +5,25 @@ JSON is `{"words": [{"text": ..., "box": [x0, y0, x1, y1]}, ...]}` or the same w
 """
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TypeVar
 from xml.etree import ElementTree
 
+from unrender.documents import Box
 from unrender.errors import DataError
-from unrender.words.order import order_lines, order_words
-from unrender.words.page import FARTHEST, Line, Word, WordPage, check_box, split_lines
+from unrender.images.drawing import CharacterBox, PageText
+from unrender.words.page import FARTHEST, Line, Word, WordPage, check_box, order_lines, order_words, split_lines
 
 _NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]*)?)"
 _BOX = re.compile(rf"\bbbox\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}")
 _SURE = re.compile(rf"\bx_wconf\s+{_NUMBER}")
 _PER_CENT = 100.0
 _T = TypeVar("_T")
+_POINTS_PER_INCH = 72
 
 
 def read_given(path: str | Path, width: int, height: int, page: int = 1) -> WordPage:
@@ -180,3 +183,30 @@ def _number(element: ElementTree.Element, key: str) -> float | None:
     except ValueError:
         return None
     return number if abs(number) <= FARTHEST else None
+
+
+def find_pdf_words(text: PageText, dpi: int) -> WordPage | None:
+    """Return the words of a PDF page in pixels at `dpi`; None when the page has no text of its own."""
+    scale = dpi / _POINTS_PER_INCH
+    words = _join(text.characters, text.height, scale)
+    if not words:
+        return None
+    return WordPage(math.ceil(text.width * scale), math.ceil(text.height * scale), tuple(order_words(words)))
+
+
+def _join(characters: Sequence[tuple[str, CharacterBox]], height: float, scale: float) -> list[Word]:
+    """Join characters up to the next space or line break into words."""
+    words: list[Word] = []
+    text, boxes = "", list[tuple[float, float, float, float]]()
+    for letter, box in [*characters, (" ", (0.0, 0.0, 0.0, 0.0))]:
+        if letter.strip():
+            text += letter
+            boxes.append(box)
+            continue
+        if boxes:
+            left, bottom = min(box[0] for box in boxes), min(box[1] for box in boxes)
+            right, top = max(box[2] for box in boxes), max(box[3] for box in boxes)
+            around = Box(left * scale, (height - top) * scale, right * scale, (height - bottom) * scale)
+            words.append(Word(text, around))
+        text, boxes = "", []
+    return words

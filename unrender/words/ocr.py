@@ -13,8 +13,7 @@ from PIL import Image
 
 from unrender.documents import Box
 from unrender.errors import MissingExtraError
-from unrender.words.order import order_lines
-from unrender.words.page import Line, WordPage, split_lines
+from unrender.words.page import Line, WordPage, order_lines, split_lines
 
 _LOST_SPACES = tuple(
     (re.compile(pattern), replacement)

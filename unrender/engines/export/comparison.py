@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from unrender.checkpoints import Weights
 from unrender.decoding.rules import Ids
 from unrender.decoding.search import Engine, beam, greedy
-from unrender.engines.label_engine import OnnxLabelEngine, TorchLabelEngine
-from unrender.engines.labelling import LabelEngine
+from unrender.engines.labelling import LabelEngine, OnnxLabelEngine, TorchLabelEngine
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.engines.torch_engine import TorchEngine
 from unrender.layers.seq2seq import VisionText

@@ -15,7 +15,7 @@ Truths are read at once, pictures when they are asked for, so memory does not gr
 from pathlib import Path
 
 from unrender.errors import DataError
-from unrender.evaluation.datasets import folders, im2latex, inkml, pages, sroie
+from unrender.evaluation.datasets import folders, im2latex
 from unrender.evaluation.datasets.example import Dataset, Example, Kind
 from unrender.evaluation.datasets.im2latex import SEED_004, UPSTREAM, Limits
 from unrender.evaluation.datasets.strokes import INKML
@@ -33,8 +33,8 @@ def open_dataset(
     """
     if not path.exists():
         raise DataError(f"{path}: there is no such file or folder.")
-    if path.is_dir() and sroie.is_sroie(path):
-        return sroie.open_sroie(path, True if held_out else None)
+    if path.is_dir() and folders.is_sroie(path):
+        return folders.open_sroie(path, True if held_out else None)
     if held_out:
         raise DataError(f"{path}: only a folder of receipts, as SROIE gives them, has a part that is held out.")
     listing = path if path.is_file() else _listing(path)
@@ -44,10 +44,10 @@ def open_dataset(
         return folders.open_imagefolder(listing, column)
     if listing.suffix == ".lst":
         return im2latex.open_split(listing, limits)
-    if listing.is_dir() and pages.has_pages(listing):
-        return pages.open_pages(listing)
+    if listing.is_dir() and folders.has_pages(listing):
+        return folders.open_pages(listing)
     if listing.is_dir() or listing.suffix == INKML:
-        return inkml.open_inkml(listing)
+        return folders.open_inkml(listing)
     raise DataError(
         f"{path}: this is not a list of examples; give labels.tsv, metadata.jsonl, a split .lst or .inkml files."
     )
@@ -63,7 +63,7 @@ def _listing(folder: Path) -> Path:
         raise DataError(f"{folder} has several splits; give one of them: {', '.join(split.name for split in splits)}.")
     if splits:
         return splits[0]
-    if pages.has_pages(folder) or next(folder.rglob(f"*{INKML}"), None) is not None:
+    if folders.has_pages(folder) or next(folder.rglob(f"*{INKML}"), None) is not None:
         return folder
     raise DataError(
         f"{folder}: there is no dataset in this folder; it needs {folders.LABELS}, {folders.METADATA}, "

@@ -1,19 +1,31 @@
-"""Folders of pictures with a list of truths: labels.tsv, and the metadata.jsonl of Hugging Face's imagefolder."""
+"""Folders of pictures whose truths stand in a list or beside each: one function a format, as the package says."""
 
+import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from unrender.documents import Json
-from unrender.errors import DataError, NotationError
+from PIL import Image
+
+from unrender import latex
+from unrender.documents import Box, Json
+from unrender.errors import DataError, LatexError, NotationError
 from unrender.evaluation.datasets.example import Dataset, Example
+from unrender.evaluation.datasets.strokes import INKML, read_ink
 from unrender.formats.donut import write_tags
+from unrender.words import Line, WordPage, order_lines, split_lines
 
 LABELS = "labels.tsv"
 METADATA = "metadata.jsonl"
 _FILE = "file_name"
 _TEXT = "text"
 _GROUND_TRUTH = "ground_truth"  # Donut's column: JSON in a string, with the fields under gt_parse
+_MARKDOWN = ".md"
+_SOURCES = (".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
+_HELD_OUT = 5  # one receipt in so many is kept for selection
+_GLUED = re.compile(r"\\([lg]t)(?=[a-zA-Z])(?!e|eq)")  # \ltN stands for \lt N in some truths
+_PICTURES = (".jpg", ".jpeg", ".png")
 
 
 def open_labels(listing: Path) -> Dataset:
@@ -103,3 +115,93 @@ def _parse(text: str, place: str) -> Json:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: this is not JSON ({error}).") from error
     return value
+
+
+def has_pages(folder: Path) -> bool:
+    """Say whether a folder holds a page with its Markdown."""
+    return any(_source(path) is not None for path in folder.glob(f"*{_MARKDOWN}"))
+
+
+def open_pages(folder: Path) -> Dataset:
+    """Open a folder of pages; Markdown without a picture or PDF of its name is left alone."""
+    examples = []
+    for path in sorted(folder.glob(f"*{_MARKDOWN}")):
+        source = _source(path)
+        if source is not None:
+            try:
+                examples.append(Example(source, path.read_text(encoding="utf-8").strip(), source.name))
+            except (OSError, UnicodeDecodeError) as error:
+                raise DataError(f"{path} cannot be read as text ({error}).") from error
+    if not examples:
+        raise DataError(f"{folder} has no pages; it needs a picture or PDF beside each NAME.md.")
+    return Dataset(folder, "pages", tuple(examples))
+
+
+def _source(markdown: Path) -> Path | None:
+    return next((path for ending in _SOURCES if (path := markdown.with_suffix(ending)).is_file()), None)
+
+
+def is_sroie(folder: Path) -> bool:
+    """Say whether a folder holds receipts."""
+    first = next(iter(sorted(folder.glob("*.json"))), None) if folder.is_dir() else None
+    return first is not None and '"fields"' in first.read_text(encoding="utf-8", errors="replace")[:200]
+
+
+def open_sroie(folder: Path, held_out: bool | None = None) -> Dataset:
+    """Open a folder of receipts: all of them, the held-out fifth, or the rest."""
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        raise DataError(f"{folder} has no receipts; it needs NAME.json beside NAME.jpg, as SROIE gives them")
+    kept = [path for path in paths if held_out is None or is_held_out(path.stem) == held_out]
+    return Dataset(folder, "sroie", tuple(_read_receipt(path) for path in kept))
+
+
+def is_held_out(name: str) -> bool:
+    """Say whether a receipt belongs to the fifth that is never trained on; it depends on the name alone."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % _HELD_OUT == 0
+
+
+def _read_receipt(path: Path) -> Example:
+    """Read one receipt with its given lines."""
+    image = next((path.with_suffix(end) for end in _PICTURES if path.with_suffix(end).is_file()), None)
+    if image is None:
+        raise DataError(f"{path} has no picture beside it ({path.stem}.jpg or .png)")
+    with Image.open(image) as picture:
+        width, height = picture.size
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        lines = [Line(str(line["text"]), Box(*map(float, line["box"]))) for line in values["lines"]]
+        target = write_tags({str(name): str(text or "") for name, text in values["fields"].items()})
+    except (ValueError, KeyError, TypeError, AttributeError, NotationError) as error:
+        raise DataError(f"{path} is not a receipt with fields and lines: {error}") from error
+    kept = [line for line in lines if line.text.strip()]
+    page = WordPage(width, height, tuple(split_lines(order_lines(kept))))
+    return Example(image, target, path.stem, page)
+
+
+def open_inkml(path: Path) -> Dataset:
+    """Open one file, or all those under a folder; what has no truth or cannot be read is left out, and noted."""
+    files = [path] if path.is_file() else sorted(path.rglob(f"*{INKML}"))
+    base = path.parent if path.is_file() else path
+    examples: list[Example] = []
+    unreadable: list[DataError] = []
+    for file in files:
+        try:
+            truth = read_ink(file).truth
+            if truth:
+                examples.append(Example(file, _canonical(truth, file), str(file.relative_to(base))))
+        except DataError as error:
+            unreadable.append(error)
+    if not examples:
+        raise unreadable[0] if unreadable else DataError(f"{path}: there is no InkML file with a truth in it.")
+    without = len(files) - len(examples) - len(unreadable)
+    notes = [f"{without:,} of {len(files):,} files have no truth and are left out."] if without else []
+    notes += [f"{len(unreadable):,} of {len(files):,} files are left out: {unreadable[0]}"] if unreadable else []
+    return Dataset(path, "inkml", tuple(examples), tuple(notes))
+
+
+def _canonical(truth: str, path: Path) -> str:
+    try:
+        return latex.normalise(_GLUED.sub(r"\\\1 ", truth), unify=True)
+    except LatexError as error:
+        raise DataError(f"{path}: the truth {truth!r} is not LaTeX that can be parsed: {error}.") from error

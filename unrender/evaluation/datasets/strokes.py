@@ -13,7 +13,6 @@ from unrender.errors import DataError
 
 INKML = ".inkml"
 Points = NDArray[np.float64]  # (N, 2): x to the right, y down
-
 _SUPERSAMPLING = 4
 _LARGEST_SIDE = 4000  # pixels of a picture; longer formulas are drawn smaller
 _FARTHEST = 1e9  # a pen's coordinate; sums and differences of such ones stay exact

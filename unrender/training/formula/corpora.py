@@ -38,7 +38,6 @@ from unrender.models.config import ImagePrep
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
 from unrender.training.data import BOXES, CacheWriter, Gray, Sample
-from unrender.training.formula.articles import read_articles
 from unrender.training.formula.everyday import make_up, stack
 from unrender.training.formula.handwriting import GlyphBank, compose, fit, harvest
 from unrender.training.formula.labels import (
@@ -47,6 +46,7 @@ from unrender.training.formula.labels import (
     is_held_out,
     is_validation_paper,
     load_corpus,
+    read_articles,
     read_arxiv,
     save_corpus,
     visible,

@@ -1,4 +1,4 @@
-"""The formula corpora: arXiv TeX and the Im2Latex labels, normalised, split, freed of duplicates and leaks.
+"""The formula corpora: arXiv TeX, TeX articles and the Im2Latex labels, normalised, split, without doubles or leaks.
 
 Held out is the tenth of the official validation formulas whose hash says so: the same formulas in the printed and in
 the handwritten set, so that neither leaks into the other.
@@ -6,9 +6,12 @@ the handwritten set, so that neither leaks into the other.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from unrender import latex
 from unrender.checkpoints import resolve
@@ -20,6 +23,15 @@ from unrender.tokens import LatexTokenizer, read_list
 MAX_TOKENS = 150  # seed 004, 5.2
 _HELD_OUT_SHARE = 10  # one in ten
 _VALIDATION_PAPERS = 50  # one in fifty
+_MATH = re.compile(
+    r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|(?<!\\)\$(.+?)(?<!\\)\$"
+    r"|\\begin\{(?:equation|displaymath|math)\*?\}(.+?)\\end\{(?:equation|displaymath|math)\*?\}"
+    r"|\\begin\{(align|gather|eqnarray|multline)\*?\}(.+?)\\end\{(?:align|gather|eqnarray|multline)\*?\}",
+    re.DOTALL,
+)
+_COMMENT = re.compile(r"(?<!\\)%.*")
+_GATHERED = {"align": "aligned", "gather": "gathered", "eqnarray": "eqnarray", "multline": "gathered"}
+_MOST_CHARACTERS = 400
 
 
 @dataclass(frozen=True)
@@ -117,3 +129,31 @@ def load_corpus(path: Path) -> list[Formula]:
 def paper_hash(name: str) -> int:
     """Return the number by which a paper is assigned to training or to validation."""
     return int(hashlib.sha256(name.encode()).hexdigest()[:7], 16)
+
+
+def read_articles(folder: Path, tokenizer: LatexTokenizer) -> Iterator[Formula]:
+    """Yield the formulas that the vocabulary can write, each once, shuffled; one article in fifty is held out."""
+    seen: set[str] = set()
+    kept: list[Formula] = []
+    for article, text, display in read_formulas(folder):
+        label = settle(text, tokenizer)
+        if label is not None and label not in seen and not is_validation_paper(paper_hash(article)):
+            seen.add(label)
+            kept.append(Formula(label, paper_hash(article), display, drawn=text if "begin{array}" in label else ""))
+    yield from (kept[index] for index in np.random.default_rng(0).permutation(len(kept)))
+
+
+def read_formulas(folder: Path) -> Iterator[tuple[str, str, bool]]:
+    """Yield article, formula and whether it is displayed, for every .tex file under a folder."""
+    for path in sorted(folder.rglob("*.tex")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        _, _, body = text.partition("\\begin{document}")
+        for match in _MATH.finditer(_COMMENT.sub("", body or text)):
+            dollars, brackets, inline, equation, name, lines = match.groups()
+            if name is not None:
+                formula = f"\\begin{{{_GATHERED[name]}}} {lines} \\end{{{_GATHERED[name]}}}"
+            else:
+                formula = dollars or brackets or inline or equation
+            formula = " ".join(formula.split()).rstrip(" .,;")
+            if formula and len(formula) <= _MOST_CHARACTERS:
+                yield path.stem, formula, inline is None

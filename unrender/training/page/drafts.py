@@ -29,8 +29,10 @@ from unrender.training.page.blocks import (
     TITLE,
     Block,
     Paper,
+    code_rows,
+    letter_parts,
+    names,
 )  # fmt: skip
-from unrender.training.page.invention import code_rows, letter_parts, names
 from unrender.training.page.prose import (
     BOLD,
     ITALIC,

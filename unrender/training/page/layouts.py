@@ -32,8 +32,7 @@ from unrender.training.page.blocks import (
     TEXT,
     TITLE,
 )  # fmt: skip
-from unrender.training.page.drawing import POINTS_PER_INCH
-from unrender.training.page.scans import Warp
+from unrender.training.page.drawing import POINTS_PER_INCH, Warp
 
 KINDS = (
     "nothing", "text", "heading", "display formula", "table", "figure", "caption", "header", "footer", "page number",

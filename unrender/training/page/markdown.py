@@ -1,17 +1,25 @@
-"""The Markdown of exactly what stands on a page, in reading order.
+"""The Markdown of exactly what stands on a page, in reading order, and whole pages as files with it beside them.
 
 Words hyphenated by TeX are joined, paragraphs that go on in the next column too; what is cut off by the page's edge
 stays cut off. Running heads and page numbers become comments.
 """
 
+import json
+import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from io import BytesIO
 from itertools import groupby
+from pathlib import Path
+
+import pypdfium2
+from PIL import Image
 
 from unrender.documents import Block
 from unrender.formats.blocks import one_page
 from unrender.formats.markdown import write_markdown
 from unrender.formats.tables import make_table
+from unrender.training.data import Gray
 from unrender.training.page.alignment import SOFT_HYPHEN
 from unrender.training.page.assembly import Line, Page, Piece
 from unrender.training.page.blocks import (
@@ -28,6 +36,7 @@ from unrender.training.page.blocks import (
     TABLE,
     TITLE,
 )  # fmt: skip
+from unrender.training.page.drawing import POINTS_PER_INCH
 from unrender.training.page.labels import label_of
 from unrender.training.page.vocabulary import BREAK, CELL, DISPLAY, HEADINGS, MATH, STYLES, character_of
 
@@ -36,6 +45,8 @@ _INLINE = {marker: _SIGNS[style] for style, pair in STYLES.items() if style in _
 _NOTE_OPEN, _NOTE_CLOSE = STYLES["note"]
 _UNBROKEN = frozenset({"-", "--", "---"})  # behind them a line may end without a space
 _BULLETS = ("• ", "– ")
+PAGES, SCANS = "pages-held", "scans-held"
+_SECONDS = 120
 
 
 def page_markdown(page: Page) -> str:
@@ -152,3 +163,70 @@ def _rows(piece: Piece) -> list[list[str]]:
             cells[column] = inline_markdown(tokens)
         rows.append(cells)
     return rows
+
+
+@dataclass(frozen=True)
+class PageFiles:
+    """What is written of one page; `dpi` is the resolution of `gray`."""
+
+    name: str
+    page: Page
+    gray: Gray
+    scanned: Gray
+    pdf: bytes | None
+    dpi: int
+
+
+def write_page(folder: Path, files: PageFiles) -> None:
+    """Write NAME.png, NAME.md, NAME.json and, where there is one, NAME.pdf; the scan goes to a folder of its own."""
+    markdown = page_markdown(files.page)
+    for name, gray in ((PAGES, files.gray), (SCANS, files.scanned)):
+        (folder / name).mkdir(exist_ok=True)
+        Image.fromarray(gray).save(folder / name / f"{files.name}.png")
+        (folder / name / f"{files.name}.md").write_text(markdown, encoding="utf-8")
+    record = json.dumps(_places(files.page, files.dpi / POINTS_PER_INCH), ensure_ascii=False)
+    (folder / PAGES / f"{files.name}.json").write_text(record + "\n", encoding="utf-8")
+    if files.pdf is not None:
+        (folder / PAGES / f"{files.name}.pdf").write_bytes(files.pdf)
+
+
+def write_pdfs(dvi: Path) -> Sequence[bytes] | None:
+    """Turn each page of a DVI file into a PDF with a text layer; None where dvipdfmx is not installed."""
+    target = dvi.with_suffix(".pdf")
+    try:
+        command = ["dvipdfmx", "-q", "-o", target.name, dvi.name]
+        subprocess.run(command, cwd=dvi.parent, check=True, capture_output=True, timeout=_SECONDS)
+    except (FileNotFoundError, subprocess.SubprocessError):
+        return None
+    whole = pypdfium2.PdfDocument(target)
+    singles: list[bytes] = []
+    for number in range(len(whole)):
+        single = pypdfium2.PdfDocument.new()
+        single.import_pages(whole, [number])
+        buffer = BytesIO()
+        single.save(buffer)
+        singles.append(buffer.getvalue())
+        single.close()
+    whole.close()
+    return singles
+
+
+def _places(page: Page, scale: float) -> dict[str, object]:
+    """Say in pixels where blocks and lines stand, in reading order."""
+    return {
+        "paper": page.group,
+        "columns": page.style.columns,
+        "font": page.style.font,
+        "points": page.style.points,
+        "blocks": [
+            {
+                "kind": piece.block.kind,
+                "column": piece.column,
+                "box": [round(side * scale, 1) for side in piece.box],
+                "continued": piece.continued,
+                "continues": piece.continues,
+                "lines": [[round(side * scale, 1) for side in line.box] for line in piece.lines],
+            }
+            for piece in page.pieces
+        ],
+    }

@@ -32,11 +32,10 @@ from unrender.training.formula.typeset import find_tools
 from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, PROSE, Excerpt, draft, read_documents, read_prose
-from unrender.training.page.drawing import draw_pages, shrink
-from unrender.training.page.folders import PageFiles, write_page, write_pdfs
+from unrender.training.page.drawing import FLAT, PLACED, SCANNING, Warp, draw_pages, scan, shrink
+from unrender.training.page.labels import LINES, PARAGRAPHS, PIECES, cut_samples, drawing_dpi
 from unrender.training.page.layouts import Layout, LayoutWriter, make_layout
-from unrender.training.page.pictures import LINES, PARAGRAPHS, PIECES, cut_samples, drawing_dpi
-from unrender.training.page.scans import FLAT, PLACED, SCANNING, Warp, scan
+from unrender.training.page.markdown import PageFiles, write_page, write_pdfs
 from unrender.training.page.styles import BOOK, LETTER, PAPER, choose_style
 from unrender.training.page.vocabulary import make_tokenizer
 from unrender.typesetting import fast_folder

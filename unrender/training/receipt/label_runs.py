@@ -14,11 +14,10 @@ from unrender.checkpoints import Weights, cache_folder, load, resolve, save
 from unrender.checkpoints.files import WeightFiles
 from unrender.checkpoints.layoutlmv2 import from_bert
 from unrender.checkpoints.vocabulary import wordpiece
-from unrender.engines.label_engine import TorchLabelEngine
-from unrender.engines.labelling import LabelTokenizer
+from unrender.engines.labelling import LabelTokenizer, TorchLabelEngine
 from unrender.errors import ConfigError, DataError, MissingExtraError
 from unrender.evaluation.datasets import Dataset
-from unrender.evaluation.datasets.sroie import open_sroie
+from unrender.evaluation.datasets.folders import open_sroie
 from unrender.evaluation.evaluate import evaluate
 from unrender.layers.spatial import LabelModel
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, LabelConfig, LayoutConfig, with_labels

@@ -1,7 +1,11 @@
-"""Metrics for extracted fields: Donut's field F1 and tree edit accuracy, and ANLS for answers to questions.
+"""Metrics for extracted fields: Donut's field F1 and tree edit accuracy, ANLS for answers to questions, SROIE's rule.
 
 A JSON value becomes a tree: keys are inner nodes, sorted by length and name; values are leaves, compared as stripped
 text; what is empty does not exist; the items of a list of objects are nodes of their own.
+A record has one text for each name, by the rule of SROIE's task 3: a field is right when its text is, white space
+folded, upper and lower case one, as the set knows only capitals.
+Entities are runs of BIO labels, by the rules of conlleval and seqeval's default mode: one is right when its label,
+first and last token all are; a label that continues (`I-`) what is not there, or another kind, begins a new one.
 """
 
 from collections import Counter
@@ -11,10 +15,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from unrender.metrics.measure import Counts, Measure, mean_of, measure
+from unrender.metrics.measure import Counts, Measure, f1, mean_of, measure
 
 _ITEM = "<item>"
 _FARTHEST_ANSWER = 0.5  # ANLS gives nothing to an answer that is this far off
+Record = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -161,3 +166,107 @@ def _f1(sums: Counts) -> float:
 
 def _fold(text: str) -> str:
     return " ".join(text.lower().split())
+
+
+def score_records(
+    references: Sequence[Record], predictions: Sequence[Record], names: Sequence[str]
+) -> dict[str, Measure]:
+    """Return micro F1 over all fields, the same with all white space taken away, and the figures of each field.
+
+    White space is taken away because the truth often sets it otherwise than the receipt does.
+    """
+    figures = {
+        "field_f1": record_f1(references, predictions, names),
+        "field_f1_without_spaces": record_f1(references, predictions, names, spaces=False),
+    }
+    for name in names:
+        rows = _rows(references, predictions, [name])
+        figures[f"{name}_precision"] = measure(rows, 3, lambda sums: float(sums[0] / (sums[1] or 1)))
+        figures[f"{name}_recall"] = measure(rows, 3, lambda sums: float(sums[0] / (sums[2] or 1)))
+        figures[f"{name}_f1"] = measure(rows, 3, f1)
+    return figures
+
+
+def record_f1(
+    references: Sequence[Record], predictions: Sequence[Record], names: Sequence[str], *, spaces: bool = True
+) -> Measure:
+    """Micro F1 over the named fields."""
+    return measure(_rows(references, predictions, names, spaces), 3, f1)
+
+
+def is_right(reference: Record, prediction: Record, name: str, *, spaces: bool = True) -> bool:
+    """Say whether a field was read right; one that is not there never is."""
+    truth, found = (
+        (" " if spaces else "").join(values.get(name, "").upper().split()) for values in (reference, prediction)
+    )
+    return bool(truth) and truth == found
+
+
+def _rows(
+    references: Sequence[Record], predictions: Sequence[Record], names: Sequence[str], spaces: bool = True
+) -> list[tuple[int, int, int]]:
+    """Count, in each sample, the fields that are right, that were found and that are there."""
+    return [
+        (
+            sum(is_right(truth, found, name, spaces=spaces) for name in names),
+            sum(bool(found.get(name)) for name in names),
+            sum(bool(truth.get(name)) for name in names),
+        )
+        for truth, found in zip(references, predictions, strict=True)
+    ]
+
+
+@dataclass(frozen=True, order=True)
+class Entity:
+    """A labelled span of tokens, from `start` up to but not including `stop`."""
+
+    label: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class EntityScores:
+    """Precision, recall and F1, micro-averaged over all entities; `labels` has the F1 of each label."""
+
+    precision: Measure
+    recall: Measure
+    f1: Measure
+    labels: tuple[tuple[str, float], ...]
+
+
+def entity_f1(references: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) -> EntityScores:
+    """Compare two sets of BIO label sequences, one sequence a sample."""
+    rows, by_label = [], Counter[tuple[str, int]]()
+    for reference, prediction in zip(references, predictions, strict=True):
+        assert len(reference) == len(prediction), f"{len(reference)} labels expected, {len(prediction)} predicted"
+        expected, found = set(find_entities(reference)), set(find_entities(prediction))
+        rows.append((len(expected & found), len(found), len(expected)))
+        for column, group in enumerate((expected & found, found, expected)):
+            by_label.update((entity.label, column) for entity in group)
+    labels = sorted({label for label, _ in by_label})
+    scores = [_share(2 * by_label[label, 0], by_label[label, 1] + by_label[label, 2]) for label in labels]
+    return EntityScores(
+        precision=measure(rows, 3, lambda sums: _share(sums[0], sums[1])),
+        recall=measure(rows, 3, lambda sums: _share(sums[0], sums[2])),
+        f1=measure(rows, 3, f1),
+        labels=tuple(zip(labels, scores, strict=True)),
+    )
+
+
+def find_entities(labels: Sequence[str]) -> list[Entity]:
+    """Return the entities of one BIO sequence (`B-NAME`, `I-NAME`, `O`), in order."""
+    entities: list[Entity] = []
+    start, open_label = 0, ""
+    for index, label in enumerate([*labels, "O"]):
+        prefix, _, name = label.partition("-")
+        if open_label and (prefix != "I" or name != open_label):
+            entities.append(Entity(open_label, start, index))
+            open_label = ""
+        if prefix in {"B", "I"} and not open_label:
+            start, open_label = index, name or "_"
+    return entities
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole else 0.0
