@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unrender.reading.ink import Grid, Ink
+from unrender.reading.ink import Grid, Ink, most_tokens
 
 GRID = Grid(rows=2, columns=4, cell_height=8, cell_width=8)
 
@@ -62,3 +62,9 @@ def test_a_blank_view_has_no_ink():
     ink = Ink.of(np.zeros((1, 16, 32), dtype=np.float32), GRID)
     assert ink.unread([looking_at(0)]).tolist() == []
     assert ink.trace([looking_at(0)]) == [None]
+
+
+def test_the_ink_there_is_bounds_the_tokens():
+    little = most_tokens(picture((1, 1, 7, 7)), GRID)
+    assert little < most_tokens(picture((1, 1, 7, 7), (9, 1, 30, 14)), GRID)
+    assert little < 30

@@ -125,6 +125,18 @@ def test_dust_away_from_the_ink_is_dropped(path):
     assert (cleaned(dusty) == truth).mean() > 0.999
 
 
+def test_on_dusty_paper_the_spots_among_the_symbols_go_too():
+    truth = np.full((120, 300), 255.0)
+    truth[50:70, 20:280:40] = 0  # bars, two pixels wide
+    for left in range(20, 280, 40):
+        truth[50:70, left : left + 2] = 0
+    dusty = truth.copy()
+    for left in range(10, 290, 30):
+        dusty[4:7, left : left + 2] = 40  # far from the bars
+        dusty[56:59, left + 3 : left + 5] = 40  # among them
+    assert (cleaned(dusty)[45:75] > 200).sum() >= (truth[45:75] > 200).sum() - 2
+
+
 def test_dots_between_symbols_stay():
     image = Image.new("L", (300, 80), 255)
     draw = ImageDraw.Draw(image)

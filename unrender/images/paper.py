@@ -28,6 +28,8 @@ _SPECK_SHARE = 0.6  # of a stroke's width: a spot that fits into such a square i
 _DUST_SHARE = 2.5  # of a stroke's width: and so is a spot of this size, when no larger ink is near
 _ALONE = 22  # stroke widths without larger ink around a spot that stands alone
 
+_DUSTY = 5  # so many spots that stand alone, and the paper is dusty: every spot of their size goes, a dot with them
+
 
 def clean(gray: Image.Image) -> Image.Image:
     """Return a grey picture of the same size: dark ink on white paper, without shadows, rulings and specks."""
@@ -113,7 +115,7 @@ def _percentile(counts: NDArray[np.int64] | NDArray[np.float64], share: float) -
 
 
 def _drop_specks(values: Gray) -> Gray:
-    """Whiten spots that are much smaller than a stroke is wide, and small ones far from all other ink."""
+    """Whiten spots much smaller than a stroke is wide, small ones far from other ink, and all small ones amid dust."""
     ink = values < INK
     width = stroke_width(ink)
     if not width:
@@ -121,7 +123,8 @@ def _drop_specks(values: Gray) -> Gray:
     specks = _spots(ink, int(_SPECK_SHARE * width))
     small = _spots(ink, int(_DUST_SHARE * width)) & ~specks
     if small.any():
-        specks |= small & ~_near(ink & ~small & ~specks, int(_ALONE * width))
+        alone = small & ~_near(ink & ~small & ~specks, int(_ALONE * width))
+        specks |= small if _count(alone) >= _DUSTY else alone
     if not specks.any() or (specks == ink).all():
         return values
     around = _near(specks, 1)  # their soft edges too
@@ -146,6 +149,14 @@ def _spots(ink: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
     inside = np.pad(clear, size - 1)
     covered = _any(_any(inside, size, 0), size, 1)  # every pixel of a clear square
     return ink & covered[size - 1 :, size - 1 :][1 : 1 + ink.shape[0], 1 : 1 + ink.shape[1]]
+
+
+def _count(spots: NDArray[np.bool_]) -> int:
+    """Count spots by the pixels that have none above them or before them."""
+    above = np.pad(spots, ((1, 0), (1, 1)))[:-1]
+    return int(
+        (spots & ~(above[:, :-2] | above[:, 1:-1] | above[:, 2:] | np.pad(spots, ((0, 0), (1, 0)))[:, :-1])).sum()
+    )
 
 
 def _near(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:

@@ -22,6 +22,7 @@ _LOOKED = 0.3  # of the strongest cell: a weaker cell was not looked at
 LEFT_BEHIND = 3  # strokes: fewer may be the marks of a symbol that was read
 _TALL = 75  # percentile: the height of a symbol
 _SPECK = 0.3  # of a symbol's height: smaller strokes are dots, and may be dirt
+_TOKENS_AT_LEAST, _TOKENS_PER_CELL = 24, 3  # more than any label of the training sets has for the cells it inks
 _LEAST = 0.1  # affinity: a token and a stroke below have nothing to do with each other
 _PRESENT = 0.5  # of the strongest cell: weaker cells are not part of the place
 _REACH = 2  # cells around the strongest one that may be
@@ -141,6 +142,14 @@ class Ink:
             min(right, int(columns.max() + 1) * self.grid.cell_width),
             min(bottom, int(rows.max() + 1) * self.grid.cell_height),
         )
+
+
+def most_tokens(pixels: NDArray[np.float32], grid: Grid) -> int:
+    """Return how many tokens the ink of (C, H, W) pixels can hold; a text that goes on beyond is in a loop."""
+    gray = pixels.mean(axis=0)
+    rows, columns = np.nonzero(gray < gray.min() + _DARK * (gray.max() - gray.min()))
+    cells = np.unique(rows // grid.cell_height * grid.columns + columns // grid.cell_width)
+    return _TOKENS_AT_LEAST + _TOKENS_PER_CELL * len(cells)
 
 
 def _pair(affinities: NDArray[np.float32]) -> list[int | None]:

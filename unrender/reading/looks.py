@@ -13,7 +13,7 @@ from unrender.documents import Block, Token
 from unrender.images.opening import Placement, place, stack
 from unrender.latex import normalise
 from unrender.models.config import Generation, TextConfig
-from unrender.reading.ink import LEFT_BEHIND, Grid, Ink, grid_of
+from unrender.reading.ink import LEFT_BEHIND, Grid, Ink, grid_of, most_tokens
 from unrender.reading.systems import Sheet, Watch
 
 Region = tuple[int, int, int, int]  # left, top, right, bottom in the picture
@@ -62,7 +62,7 @@ class Sight:
     config: TextConfig
     engine: Engine
     prompt: Ids  # (P,)
-    new_path: Callable[[], Path]
+    new_path: Callable[[int], Path]  # given how many tokens there can be at most
     decode: Callable[[Sequence[int]], str]
 
 
@@ -219,14 +219,17 @@ class Looking:
         self, view: _View, placement: Placement, pixels: Pixels, padded: tuple[int, ...], memory: int | None
     ) -> Text:
         sheet, listener, decode = view.page.sheet, view.listener, self._sight.decode
+        config = self._sight.config
+        grid = grid_of(config.encoder, *padded[-2:])
+        most = most_tokens(pixels, grid) if config.image.fit == "free" else config.generation.max_tokens
         text = Text(
-            path=self._sight.new_path(),
+            path=self._sight.new_path(most),
             feed=[self._sight.prompt.tolist()],
             memory=memory,
             wanted=lambda: self._watch.wants(sheet),
             hear=None if listener is None else lambda tokens: listener(decode(tokens)),
         )
-        self._entered[text] = view, placement, grid_of(self._sight.config.encoder, *padded[-2:]), pixels
+        self._entered[text] = view, placement, grid, pixels
         return text
 
 

@@ -81,17 +81,21 @@ class TextSystem:
             raise ModelError(f"{name} reads {self.config.task}, not {self.task.name}; give another model.")
         return np.array(self.config.generation.start, dtype=np.int64)
 
-    def _new_path(self, options: Options, prompt_length: int) -> Callable[[], Path]:
+    def _new_path(self, options: Options, prompt_length: int) -> Callable[[int], Path]:
         """Say how each text is searched for."""
         settings = self.config.generation
         room = self.config.decoder.max_positions - prompt_length
         max_tokens = max(1, min(options.max_tokens or settings.max_tokens, room))
-        rules = Rules(settings.end, max_tokens, settings.forbidden, self._grammar, ALTERNATIVES)
         beams = max(options.beams or settings.beams, options.n_best)
-        if beams > 1:
-            return lambda: BeamPaths(rules, beams, settings.length_penalty, settings.early_stopping)
         guard = Guard() if settings.repetition_guard else None
-        return lambda: GreedyPath(rules, guard)
+
+        def new_path(most: int) -> Path:
+            rules = Rules(settings.end, min(max_tokens, most), settings.forbidden, self._grammar, ALTERNATIVES)
+            if beams > 1:
+                return BeamPaths(rules, beams, settings.length_penalty, settings.early_stopping)
+            return GreedyPath(rules, guard)
+
+        return new_path
 
     @cached_property
     def _grammar(self) -> Constraint | None:
