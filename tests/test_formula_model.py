@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageOps
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 from rapidfuzz.distance import Levenshtein
 
 from unrender import latex
@@ -83,6 +83,17 @@ def test_neither_border_nor_ground_matters(reader, border):
         image = ImageOps.expand(picture.convert("L"), border, 255)
     for shown in (image, ImageOps.invert(image)):
         assert seen(reader.read(shown).text) == seen(LABELS["zeta.png"])
+
+
+def test_a_letter_is_no_formula(run, tmp_path):
+    page = Image.new("L", (520, 120), 255)
+    text = "Dear colleague, thank you very much for\nthe parcel. It arrived on Monday morning."
+    ImageDraw.Draw(page).multiline_text((12, 12), text, fill=0, font=ImageFont.load_default(20))
+    page.save(tmp_path / "letter.png")
+    result = run("read", tmp_path / "letter.png", "-t", "formula")
+    assert result.code == 1
+    [error] = result.errors
+    assert "does not look like a formula" in error
 
 
 def test_it_is_small():

@@ -291,6 +291,17 @@ def test_a_reading_that_got_lost_goes_on_at_the_size_that_reads_best():
         assert [shape[3] for (shape, _) in engine.batches] == [16, 28, width]
 
 
+def test_what_looks_like_something_else_is_said_and_not_looked_at_on_and_on():
+    generation = replace(CONFIG.generation, far_looks=(2.0,), lost=0.8, second_looks=(1.5,), sure=0.95, unlikely=0.7)
+    engine = ScriptedEngine({10: 0.1, 20: 0.1})
+    system = TextSystem(replace(CONFIG, generation=generation), engine, TOKENIZER, tasks.find("formula"))
+    document = Reader(system).read(bar(10, 5))
+    assert document.status.kind == "unlikely"
+    assert "does not look like a formula" in document.status.reason
+    assert document.text  # a guess, but it is there
+    assert len(engine.batches) == 2
+
+
 def test_a_model_folder_reads_by_name_alone(tiny_folder: Path):
     document = unrender.read(bar(30), model=str(tiny_folder))
     assert document.model == str(tiny_folder)

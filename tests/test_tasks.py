@@ -70,3 +70,11 @@ def test_an_unknown_task_suggests_a_near_one():
         tasks.find("formla")
     with pytest.raises(ConfigError, match="there are formula, word"):
         tasks.find("qqq")
+
+
+def test_words_are_no_formula():
+    unlike = tasks.find("formula").unlike
+    assert unlike is not None
+    assert unlike("T h e ~ a b o v e ~ a p p l i e s ~ t o ~ t h e ~ c a s e")
+    assert not unlike("\\mathrm { s p e e d } = \\frac { \\mathrm { d i s t a n c e } } { \\mathrm { t i m e } }")
+    assert not unlike("a b c")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-StatusKind = Literal["complete", "partial", "limit", "repetition", "empty", "failed"]
+StatusKind = Literal["complete", "partial", "unlikely", "limit", "repetition", "empty", "failed"]
 
-_WORST_FIRST: tuple[StatusKind, ...] = ("failed", "repetition", "limit", "partial", "empty", "complete")
+_WORST_FIRST: tuple[StatusKind, ...] = ("failed", "repetition", "limit", "unlikely", "partial", "empty", "complete")
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ class Box:
 class Status:
     """How a reading ended.
 
-    `complete`: the model said it was done. `partial`: there is more in the picture, in `box`. `limit`: max_tokens
-    came first. `repetition`: the model began to loop and the text was cut at token `position`. `empty`: there was
-    nothing to read. `failed`: the page could not be read; `reason` says why.
+    `complete`: the model said it was done. `partial`: there is more in the picture, in `box`. `unlikely`: the picture
+    does not look like what the model reads, and what it read is a guess. `limit`: max_tokens came first. `repetition`:
+    the model began to loop and the text was cut at token `position`. `empty`: there was nothing to read. `failed`: the
+    page could not be read. `reason` says why.
     """
 
     kind: StatusKind = "complete"

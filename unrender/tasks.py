@@ -17,6 +17,9 @@ Metric = Callable[[Sequence[str], Sequence[str]], Measure]  # (references, predi
 FieldMetric = Callable[[Sequence[Json], Sequence[Json]], Measure]
 
 DEFAULT = "formula"
+_SETTING = frozenset("{ } \\mathrm \\operatorname \\operatorname* \\bf \\mathbf \\it".split())
+_FORMULA_SIGNS = frozenset("= + < > ^ _ \\frac \\sqrt \\sum \\int \\leq \\geq \\to \\rightarrow".split())
+_PROSE_LETTERS, _PROSE_SHARE = 12, 0.75
 _QUESTION = "{question}"
 _TAG = re.compile(r"<[^<>]+>")
 
@@ -36,6 +39,7 @@ class Task:
     metrics: Mapping[str, Metric] = field(default_factory=dict)  # of texts, where the task reads one
     field_metrics: Mapping[str, FieldMetric] = field(default_factory=dict)  # of fields, where it finds some
     check: Callable[[str], bool] | None = None  # whether what a model wrote is well-formed
+    unlike: Callable[[str], bool] | None = None  # whether what a model wrote is what something else gives
     prompt: str = ""
     default_model: str = ""  # the embedded model that reads for it when none is named
 
@@ -82,6 +86,13 @@ def _tagged_block(text: str) -> tuple[Block, ...]:
 def _is_formula(text: str) -> bool:
     """Say whether a text is well-formed LaTeX; nothing is no formula."""
     return bool(text.strip()) and latex.check(text) is None
+
+
+def _is_prose(text: str) -> bool:
+    """Say whether LaTeX is mostly words: many letters in a row, and nothing that makes a formula of them."""
+    tokens = [token for token in text.split() if token not in _SETTING]
+    letters = [token for token in tokens if token == "~" or (len(token) == 1 and token.isalpha())]
+    return len(letters) >= max(_PROSE_LETTERS, _PROSE_SHARE * len(tokens)) and not _FORMULA_SIGNS.intersection(tokens)
 
 
 _FIELDS: Mapping[str, FieldMetric] = {"field_f1": metrics.field_f1, "tree_accuracy": metrics.tree_accuracy}
@@ -135,6 +146,7 @@ TASKS: Mapping[str, Task] = {
             parse=_formula,
             metrics=_FORMULA,
             check=_is_formula,
+            unlike=_is_prose,
             default_model="formula",
         ),
         Task(name="word", summary="one word", notation="text", parse=_one_block("text"), metrics=_WORD),

@@ -125,6 +125,9 @@ def _deliver_each(results: Iterable[tuple["Input", "Document"]], target: "Delive
             if page.status.kind == "failed":
                 complete = False
                 complain(page.status.reason)
+            elif page.status.kind == "unlikely":
+                complete = False
+                complain(f"{name}: {page.status.reason}")
             elif page.status.kind != "complete":
                 say(f"Note: {name}: {_NOTES[page.status.kind]}")
         try:

@@ -25,6 +25,7 @@ T = TypeVar("T")
 _KINDS: dict[str, StatusKind] = {
     "complete": "complete",
     "partial": "partial",
+    "unlikely": "unlikely",
     "limit": "limit",
     "repetition": "repetition",
     "empty": "empty",

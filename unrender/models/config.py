@@ -224,6 +224,7 @@ class Generation:
     lost: Share = 0.0  # mean probability of a token (geometric) below which the size may be wrong
     second_looks: tuple[Positive, ...] = ()  # zooms at which an unsure reading is done again
     sure: Share = 1.0  # mean probability of a token (geometric) that makes a second look needless
+    unlikely: Share = 0.0  # mean probability of a token below which the picture shows something else
     rows: bool = False  # pictures may hold several lines: ink left unread below is looked at by itself
 
 

@@ -72,6 +72,7 @@ def formula(vocabulary: int) -> TextConfig:
             lost=0.75,
             second_looks=(0.9, 1.07, 1.15, 1.3),
             sure=0.95,
+            unlikely=0.5,
             rows=True,
         ),
         vocabulary="latex",

@@ -72,7 +72,8 @@ def consider(settings: Generation) -> Considering:
     Where much ink was left unread above or below what was read, that part is looked at by itself.
     """
     found = [(yield from _look_at(settings, None))]
-    while settings.rows and len(found) < _MOST_ROWS:
+    likely = found[0].decoded.sureness >= settings.unlikely
+    while likely and settings.rows and len(found) < _MOST_ROWS:
         region = _row_left(found)
         if region is None:
             break
@@ -90,6 +91,8 @@ def _look_at(settings: Generation, region: Region | None) -> Generator[tuple[Aim
         looks += yield tuple(Aim(far, region) for far in settings.far_looks)
         surest = max(range(len(looks)), key=lambda number: looks[number].decoded.sureness)
         zoom = (1.0, *settings.far_looks)[surest]
+    if max(look.decoded.sureness for look in looks) < settings.unlikely:
+        return first
     looks += yield tuple(Aim(zoom * near, region) for near in settings.second_looks)
     found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
     best, *rest = rank_readings([look.decoded for look in found])

@@ -22,7 +22,7 @@ from unrender.models.config import TextConfig
 from unrender.reading.ink import LEFT_BEHIND, Ink, box_of
 from unrender.reading.looks import Look, Looking, Sight, join_rows
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
-from unrender.tasks import Task
+from unrender.tasks import TASKS, Task
 from unrender.tokens import LatexTokenizer, Tokenizer, open_tokenizer
 
 
@@ -67,7 +67,7 @@ class TextSystem:
                 yield sheet, failed_page(sheet.number, StoppedError())
             else:
                 rows = [self._blocks(look, options) for look in looks]
-                yield sheet, sheet.page(_status(looks, self.config.generation.rows), join_rows(rows))
+                yield sheet, sheet.page(self._status(looks), join_rows(rows))
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
@@ -104,6 +104,22 @@ class TextSystem:
         if settings.well_formed and isinstance(self.tokenizer, LatexTokenizer):
             return Grammar(self.tokenizer.tokens, settings.end, settings.max_tokens)
         return None
+
+    def _status(self, looks: Sequence[Look]) -> Status:
+        settings = self.config.generation
+        worst = min((look.decoded for look in looks), key=lambda decoded: (decoded.complete, decoded.cut is None))
+        if worst.complete and not any(look.decoded.tokens for look in looks):
+            return Status("empty")
+        surest = max((look.decoded for look in looks), key=lambda decoded: decoded.sureness)
+        prose = self.task.unlike is not None and self.task.unlike(self.tokenizer.decode(surest.tokens))
+        if surest.sureness < settings.unlikely or (settings.unlikely and prose):
+            return Status("unlikely", reason=_unlikely(self.task))
+        left = looks[-1].unread if settings.rows and worst.complete else ()
+        if len(left) < LEFT_BEHIND:
+            return Status(worst.status, worst.cut)
+        corners = np.array(left, dtype=np.float64)
+        box = Box(*(float(side) for side in (*corners[:, :2].min(axis=0), *corners[:, 2:].max(axis=0))))
+        return Status("partial", reason=f"{len(left)} strokes of the picture were not read", box=box)
 
     def _blocks(self, look: Look, options: Options) -> tuple[Block, ...]:
         """Return what the task makes of a look; where that is one block, it has its tokens with it."""
@@ -178,13 +194,8 @@ def _confidence(decoded: Decoded, line: Line) -> float:
     return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, line)
 
 
-def _status(looks: Sequence[Look], by_rows: bool) -> Status:
-    worst = min((look.decoded for look in looks), key=lambda decoded: (decoded.complete, decoded.cut is None))
-    if worst.complete and not any(look.decoded.tokens for look in looks):
-        return Status("empty")
-    left = looks[-1].unread if by_rows and worst.complete else ()
-    if len(left) < LEFT_BEHIND:
-        return Status(worst.status, worst.cut)
-    corners = np.array(left, dtype=np.float64)
-    box = Box(*(float(side) for side in (*corners[:, :2].min(axis=0), *corners[:, 2:].max(axis=0))))
-    return Status("partial", reason=f"{len(left)} strokes of the picture were not read", box=box)
+def _unlikely(task: Task) -> str:
+    others = [name for name, other in TASKS.items() if other.default_model and name != task.name]
+    return (
+        f"This does not look like a {task.name}; what was read is a guess. There is also {', '.join(others)} to choose."
+    )
