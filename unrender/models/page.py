@@ -24,7 +24,7 @@ def page(vocabulary: int) -> TextConfig:
         name="page",
         seed="001",
         task="page",
-        image=replace(base.image, symbols=(0.0, 0.0, 0.0)),  # the page's letters are measured before
+        image=replace(base.image, margin=2, symbols=(0.0, 0.0, 0.0)),  # the page's letters are measured before
         encoder=replace(ENCODER, strides=STRIDES),
         decoder=replace(base.decoder, max_positions=_MAX_TOKENS),
         generation=replace(

@@ -156,7 +156,7 @@ PAGE = PreparedCourse(
     recipe=replace(
         FORMULA.recipe, naming=0.3, samples=160_000, schedule=Schedule(peak=8e-4, warm_up=300), average=0.999
     ),
-    augmentation=Augmentation(scale=0.5, smallest=0.8, largest=1.25, coarse=0.2, coarsest=0.5, darken=0.3, margin=4),
+    augmentation=Augmentation(scale=0.5, smallest=0.8, largest=1.25, coarse=0.2, coarsest=0.5, darken=0.3, margin=2),
     token_noise=0.03,
 )
 
