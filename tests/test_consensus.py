@@ -35,6 +35,10 @@ def test_of_readings_that_are_as_sure_the_longer_is_believed():
     assert ranked(reading("abd", 0.95), reading("abcd", 0.8))[0] == "abd"
 
 
+def test_a_row_read_twice_earns_nothing():
+    assert ranked(reading("(abcd/efgh/)", 0.9), reading("(abcd/efgh/efgh/)", 0.9))[0] == "(abcd/efgh/)"
+
+
 def test_the_same_tokens_are_listed_once_by_their_surest():
     readings = [reading("ab", 0.5), reading("ab", 0.9), reading("cd", 0.6)]
     assert rank_readings(readings) == [1, 2]
