@@ -168,6 +168,11 @@ def test_how_sure_the_ocr_was_is_kept():
         ('{"words": ', "JSON cannot be read"),
         ('{"words": [], "width": 0}', "must be positive"),
         ("<alto><Page><String CONTENT='A'/></Page></alto>", "has no box"),
+        *(
+            (f"<p class='ocr_page'><b class='ocrx_word' title='bbox 1 2 {number} 4'>A</b></p>", "has no box; hOCR")
+            for number in ("nan", "1e999", ". 2", "9" * 600, "0x10")
+        ),
+        ("<p class='ocr_page'><b class='ocrx_word' title='bbox 1 2 3 1e308'>A</b></p>", "has no box; hOCR"),
         ("<alto><Page>", "XML cannot be read"),
         ("<!DOCTYPE a [<!ENTITY b 'c'>]><alto></alto>", "document type of its own"),
         ("nothing", "JSON, hOCR or ALTO"),

@@ -19,7 +19,7 @@ from unrender.images.drawing import CharacterBox, PageText
 from unrender.words.page import FARTHEST, Line, Word, WordPage, check_box, order_lines, order_words, split_lines
 
 _NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]*)?)"
-_BOX = re.compile(rf"\bbbox\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}")
+_BOX = re.compile(rf"\bbbox\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}(?=[\s;]|$)")
 _SURE = re.compile(rf"\bx_wconf\s+{_NUMBER}")
 _PER_CENT = 100.0
 _T = TypeVar("_T")
@@ -92,7 +92,7 @@ class _Hocr(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pages: list[tuple[tuple[float, ...] | None, list[tuple[str, tuple[float, ...], float]]]] = []
+        self.pages: list[tuple[tuple[float, ...] | None, list[tuple[str, tuple[float, ...] | None, float]]]] = []
         self._title = ""
         self._text = ""
         self._depth = 0
@@ -111,12 +111,12 @@ class _Hocr(HTMLParser):
         if not self._depth:
             return
         self._depth -= 1
-        box = _numbers(self._title)
-        if self._depth == 0 and self._text.strip() and box is not None:
+        if self._depth == 0 and self._text.strip():
             sure = _SURE.search(self._title)
             if not self.pages:
                 self.pages.append((None, []))
-            self.pages[-1][1].append((self._text.strip(), box, float(sure[1]) / _PER_CENT if sure else 1.0))
+            certainty = float(sure[1]) / _PER_CENT if sure else 1.0
+            self.pages[-1][1].append((self._text.strip(), _numbers(self._title), certainty))
 
     def handle_data(self, data: str) -> None:
         if self._depth:
@@ -130,7 +130,10 @@ def _from_hocr(text: str, width: int, height: int, page: int, name: str) -> Word
     left, top, right, bottom = frame or (0.0, 0.0, float(width), float(height))
     across, down = max(1.0, right - left), max(1.0, bottom - top)
     words = []
-    for number, (word, (x0, y0, x1, y1), sure) in enumerate(entries, 1):
+    for number, (word, corners, sure) in enumerate(entries, 1):
+        if corners is None:
+            raise DataError(f"{name}, word {number} ({word!r}) has no box; hOCR gives one as bbox x0 y0 x1 y1.")
+        x0, y0, x1, y1 = corners
         box = check_box((x0 - left, y0 - top, x1 - left, y1 - top), across, down, f"{name}, word {number} ({word!r})")
         line = _scaled(Line(word, box, sure), width / across, height / down)
         words.append(Word(word, line.box, 0, sure))
