@@ -84,13 +84,24 @@ class Reading:
     written: str = ""  # by the model, where `text` is a tidier spelling
 
 
+@dataclass(frozen=True)
+class Line:
+    """One line of a block, where it stands, and how sure the model was of it."""
+
+    text: str
+    box: Box
+    confidence: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Block:
     """One thing on a page: a formula, a word, a text, a heading, a picture with its caption, a form's fields.
 
     `written` is how the model wrote it, token by token, where `text` is a tidier spelling; `fields` holds the
     parsed JSON of tasks that have one; `level` the depth of a heading; `children` what is nested (captions, list
-    items); `readings` the n best, best first, when more than one was asked for.
+    items); `readings` the n best, best first, when more than one was asked for; `lines` the lines of a page's block;
+    `source` where its words are from, if not from the picture alone: `text layer`, `picture and text layer`;
+    `continued` says that it goes on from the page before.
     """
 
     kind: str
@@ -103,6 +114,9 @@ class Block:
     confidence: float | None = None
     children: tuple["Block", ...] = ()
     readings: tuple[Reading, ...] = ()
+    lines: tuple[Line, ...] = ()
+    source: str = ""
+    continued: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,16 +197,16 @@ def to_dict(document: Document) -> dict[str, Json]:
     return {**summary, "pages": [{"text": page.text, **_fields(page)} for page in document.pages]}
 
 
-def _fields(value: Page | Block | Token | Alternative | Reading | Box | Status) -> dict[str, Json]:
+def _fields(value: Page | Block | Line | Token | Alternative | Reading | Box | Status) -> dict[str, Json]:
     named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    kept = {name: item for name, item in named.items() if item not in (None, (), "")}
+    kept = {name: item for name, item in named.items() if item not in (None, (), "") and item is not False}
     if kept.get("level") == 0:
         del kept["level"]
     return {name: item if name == "fields" else _plain(item) for name, item in kept.items()}
 
 
 def _plain(value: object) -> Json:
-    if isinstance(value, Page | Block | Token | Alternative | Reading | Box | Status):
+    if isinstance(value, Page | Block | Line | Token | Alternative | Reading | Box | Status):
         return _fields(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]

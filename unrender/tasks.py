@@ -157,6 +157,7 @@ TASKS: Mapping[str, Task] = {
             notation="markdown",
             parse=_one_block("markdown"),
             metrics=_PAGE,
+            default_model="page",
         ),
         Task(
             name="receipt",

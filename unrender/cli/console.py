@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -14,6 +14,9 @@ Task = Annotated[str | None, typer.Option("--task", "-t", help="What the picture
 Engine = Annotated[str | None, typer.Option(help="onnx or torch; by default whichever the model folder allows.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes that read; by default one for each core.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _T = TypeVar("_T")
 
@@ -36,6 +39,25 @@ def show_progress(items: Iterable[_T], total: int) -> Iterable[_T]:
     from rich.progress import track
 
     return track(items, "reading", total=total, console=Console(stderr=True), transient=True)
+
+
+def show_pages(pages: Iterable[_T]) -> Iterable[_T]:
+    """Count pages on standard error as they are read, when somebody looks."""
+    if not sys.stderr.isatty():
+        return pages
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.completed:.0f} pages read"), TimeElapsedColumn()
+    return _counted(pages, Progress(*columns, console=Console(stderr=True), transient=True))
+
+
+def _counted(pages: Iterable[_T], bar: "Progress") -> Iterator[_T]:
+    with bar:
+        line = bar.add_task("", total=None)
+        for page in pages:
+            bar.advance(line)
+            yield page
 
 
 @contextmanager

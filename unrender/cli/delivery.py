@@ -10,7 +10,7 @@ from pathlib import Path
 
 from unrender import formats
 from unrender.cli.files import Files, arrange
-from unrender.documents import Document, Json, to_dict
+from unrender.documents import Block, Document, Json, Page, to_dict
 from unrender.errors import NotationError, UnrenderError
 from unrender.formats.overlay import draw
 from unrender.images.opening import open_pages
@@ -33,6 +33,7 @@ ENDINGS = {
     ".docx": "docx",
 }
 
+_STREAMED = ("markdown", "text")  # what the pages of a document may be printed in one by one
 _PICTURES = (".png", ".jpg", ".webp")
 
 
@@ -57,6 +58,7 @@ class Delivery:
         self._dpi = dpi
         self._together: list[Document] = []  # what one file of all results holds so far
         self._unsaved = False
+        self._printed = False
         self._files = Files([entry.source for entry in inputs], overwrite=overwrite)
         self._places = arrange(inputs)
         self._check_names()
@@ -69,6 +71,7 @@ class Delivery:
         if self._out is None:
             self._print(document)
         elif self._out.is_dir():
+            document = self._cut_figures(document, source, self._out / self._place(source))
             path = self._out / f"{self._place(source)}{ending_of(self._notation)}"
             content = render_file(document, self._notation)
             _make_folder(path.parent)
@@ -79,6 +82,42 @@ class Delivery:
             self._unsaved = True
         else:
             self._files.save(self._out, render_file(document, self._notation), document.source)
+
+    @property
+    def streams(self) -> bool:
+        """Whether pages may be printed one by one as they are read."""
+        return self._out is None and not self._named and self._overlay is None and self._notation in _STREAMED
+
+    def print_page(self, page: Page) -> None:
+        """Print one page of a document."""
+        text = formats.write(Document(pages=(page,)), self._notation).rstrip("\n")
+        sys.stdout.write(("\n" if self._printed and text else "") + (text + "\n" if text else ""))
+        self._printed = self._printed or bool(text)
+        sys.stdout.flush()
+
+    def _cut_figures(self, document: Document, source: Input, path: Path) -> Document:
+        """Save the figures of pages beside the result, and let their blocks name the files."""
+        if not any(block.kind == "picture" and block.box is not None for block in document.blocks):
+            return document
+        images = open_pages(source.source, self._dpi, document.source)
+        number, pages = 0, list[Page]()
+        for page in document.pages:
+            blocks = list[Block]()
+            for block in page.blocks:
+                if block.kind == "picture" and block.box is not None:
+                    number += 1
+                    name = f"{path.name}-figure-{number}.png"
+                    picture = io.BytesIO()
+                    box = block.box
+                    images[page.number - 1].crop((int(box.x0), int(box.y0), int(box.x1) + 1, int(box.y1) + 1)).save(
+                        picture, "PNG"
+                    )
+                    _make_folder(path.parent)
+                    self._files.save(path.with_name(name), picture.getvalue(), document.source)
+                    block = replace(block, fields={"file": name})
+                blocks.append(block)
+            pages.append(replace(page, blocks=tuple(blocks)))
+        return replace(document, pages=tuple(pages))
 
     def finish(self) -> None:
         """Write the one file that holds all results so far."""

@@ -4,20 +4,23 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unrender.cli.console import Engine, Model, Task, complain, say, show_progress
+from unrender.cli.console import Engine, Model, Task, complain, say, show_pages, show_progress
 from unrender.errors import UnrenderError
 
 if TYPE_CHECKING:
     from unrender.cli.delivery import Delivery
     from unrender.documents import Document
-    from unrender.reading.systems import Input
+    from unrender.reading.reader import Reader
+    from unrender.reading.systems import Input, Options
 
 _POLL_SECONDS = 1.0
+_PAGE, _MIXED = "page", "markdown"  # a task; what formulas and pages together are written in
 _NOTES = {
     "partial": "a part of the picture was not read.",
     "limit": "the text was cut when it reached the limit of tokens.",
@@ -42,6 +45,9 @@ def read(
     words: Annotated[
         Path | None, typer.Option(help="File with the words and boxes (JSON, hOCR, ALTO), for models that label them.")
     ] = None,
+    no_text_layer: Annotated[
+        bool, typer.Option("--no-text-layer", help="Read a PDF's pixels only, not the text it carries.")
+    ] = False,
     engine: Engine = None,
     batch: Annotated[int, typer.Option(min=1, help="Pages read together.")] = 8,
     overlay: Annotated[Path | None, typer.Option(help="Save a picture of where each token was seen.")] = None,
@@ -72,20 +78,31 @@ def read(
     inputs, errors = sources.gather(files or [], sources.parse_pages(pages))
     if clipboard:
         inputs.append(sources.clipboard())
-    options = Options(beams=beam, n_best=n_best, max_tokens=max_tokens, question=question, words=words)
+    options = Options(
+        beams=beam, n_best=n_best, max_tokens=max_tokens, question=question, words=words, text_layer=not no_text_layer
+    )
     watched = None if watch is None else sources.Watch(watch)
     several = len(inputs) + len(errors) > 1 or watched is not None
     folders = any(Path(name).is_dir() for name in files or [])
     chosen_out = delivery.choose_output(out, several=several or folders)
-    reader = Reader.open(model, task=task, engine=engine)
-    chosen = delivery.DOCUMENT if as_json else delivery.choose_notation(notation, chosen_out, reader.task.notation)
+    groups = _by_task(inputs) if task is None and model is None else {task: inputs}
+    readers = {each: Reader.open(model, task=each, engine=engine) for each in groups}
+    reader = max(readers.values(), key=lambda reader: reader.dpi)
+    usual = reader.task.notation if len(readers) == 1 else _MIXED
+    chosen = delivery.DOCUMENT if as_json else delivery.choose_notation(notation, chosen_out, usual)
     target = delivery.Delivery(
         chosen, chosen_out, inputs=inputs, several=several, overlay=overlay, overwrite=overwrite, dpi=reader.dpi
     )
     for error in errors:
         complain(str(error))
-    documents = reader.read_many(inputs, batch=batch, options=options, in_order=False)
-    complete = _deliver(in_order(inputs, show_progress(documents, len(inputs))), target) and not errors
+    if len(inputs) == 1 and watched is None and reader.task.name == _PAGE:
+        complete = _read_pages(reader, inputs[0], options, target) and not errors
+    else:
+        documents = chain.from_iterable(
+            readers[each].read_many(group, batch=batch, options=options, in_order=False)
+            for each, group in groups.items()
+        )
+        complete = _deliver(in_order(inputs, show_progress(documents, len(inputs))), target) and not errors
     with suppress(KeyboardInterrupt):  # the way to end watching
         while watched is not None:
             inputs = watched.poll()
@@ -93,6 +110,42 @@ def read(
             time.sleep(_POLL_SECONDS)
     if not complete:
         raise typer.Exit(1)
+
+
+def _by_task(inputs: "Sequence[Input]") -> "dict[str | None, list[Input]]":
+    """Find out what each input shows, and say which are read as pages."""
+    from unrender.reading.choice import choose_task
+
+    groups: dict[str | None, list[Input]] = {}
+    for entry in inputs:
+        task = choose_task(entry)
+        groups.setdefault(task, []).append(entry)
+        if task == _PAGE:
+            say(f"Note: {entry.name} is read as a page; -t formula reads it as a formula.")
+    return groups or {None: []}
+
+
+def _read_pages(reader: "Reader", source: "Input", options: "Options", target: "Delivery") -> bool:
+    """Read one document page by page; print its pages as they come, or deliver it whole."""
+    from unrender.documents import Document, Page
+    from unrender.formats.flow import flow
+
+    kept: list[Page] = []
+
+    def pages() -> Iterator[Page]:
+        for page in show_pages(reader.read_pages(source, options)):
+            kept.append(page)
+            yield page
+
+    def whole() -> Document:
+        return Document(pages=tuple(kept), source=source.name, model=reader.name, task=reader.task.name)
+
+    if not target.streams:
+        deque(pages(), maxlen=0)
+        return _deliver([(source, whole())], target)
+    for page in flow(pages()):
+        target.print_page(page)
+    return _tell(whole())
 
 
 def in_order(inputs: "Sequence[Input]", documents: "Iterable[Document]") -> "Iterator[tuple[Input, Document]]":
@@ -120,20 +173,27 @@ def _deliver(results: Iterable[tuple["Input", "Document"]], target: "Delivery") 
 def _deliver_each(results: Iterable[tuple["Input", "Document"]], target: "Delivery") -> bool:
     complete = True
     for source, document in results:
-        for page in document.pages:
-            name = document.source if len(document.pages) == 1 else f"{document.source}, page {page.number}"
-            if page.status.kind == "failed":
-                complete = False
-                complain(page.status.reason)
-            elif page.status.kind == "unlikely":
-                complete = False
-                complain(f"{name}: {page.status.reason}")
-            elif page.status.kind != "complete":
-                say(f"Note: {name}: {_NOTES[page.status.kind]}")
+        complete = _tell(document) and complete
         try:
             if any(page.status.kind != "failed" for page in document.pages):
                 target.deliver(document, source)
         except UnrenderError as error:  # what one result cannot be written as does not concern the next
             complete = False
             complain(f"{document.source}: {error}")
+    return complete
+
+
+def _tell(document: "Document") -> bool:
+    """Say what is wrong with the pages of a document; return whether all could be read."""
+    complete = True
+    for page in document.pages:
+        name = document.source if len(document.pages) == 1 else f"{document.source}, page {page.number}"
+        if page.status.kind == "failed":
+            complete = False
+            complain(page.status.reason)
+        elif page.status.kind == "unlikely":
+            complete = False
+            complain(f"{name}: {page.status.reason}")
+        elif page.status.kind != "complete":
+            say(f"Note: {name}: {_NOTES[page.status.kind]}")
     return complete

@@ -1,6 +1,7 @@
 """Notations: how a Document is written down, and how text in a notation becomes a Document."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from difflib import get_close_matches
 
 from unrender.documents import Document
@@ -8,6 +9,7 @@ from unrender.errors import NotationError
 from unrender.formats.csv import write_csv
 from unrender.formats.doctags import GRID, parse_doctags, write_doctags
 from unrender.formats.docx import write_docx
+from unrender.formats.flow import flow
 from unrender.formats.html import write_html
 from unrender.formats.json import parse_donut, parse_json, write_donut, write_json
 from unrender.formats.markdown import parse_markdown, write_markdown
@@ -40,6 +42,7 @@ _PARSERS: dict[str, Callable[[str], Document]] = {
     "json": parse_json,
     "donut": parse_donut,
 }
+_PAGED = frozenset({"json", "donut", "doctags"})
 NOTATIONS = tuple(_WRITERS)
 FILE_NOTATIONS = tuple(dict.fromkeys([*_WRITERS, *_FILES]))
 PARSED_NOTATIONS = (*_PARSERS, "doctags")
@@ -60,14 +63,19 @@ def write(document: Document, notation: str) -> str:
         raise NotationError(
             f"{notation} cannot be printed; write it to a file: -o NAME.{notation}, or -f {notation} -o FOLDER."
         )
-    return _WRITERS[notation](document)
+    return _WRITERS[notation](_flowing(document, notation))
 
 
 def write_file(document: Document, notation: str) -> bytes:
     """Write what a file in a notation holds: it opens, or compiles, as it is."""
     if check_notation(notation) in _FILES:
-        return _FILES[notation](document)
+        return _FILES[notation](_flowing(document, notation))
     return (write(document, notation).rstrip("\n") + "\n").encode()
+
+
+def _flowing(document: Document, notation: str) -> Document:
+    """Join paragraphs over pages where the notation does not keep pages apart."""
+    return document if notation in _PAGED else replace(document, pages=tuple(flow(document.pages)))
 
 
 def parse(text: str, notation: str, *, width: int = GRID, height: int = GRID) -> Document:

@@ -219,9 +219,14 @@ def _write(block: Block) -> str:
         language = block.fields.get("language", "") if isinstance(block.fields, dict) else ""
         return f"```{language}\n{block.text}\n```"
     if block.kind == "picture":
-        return "\n\n".join(f"![{_one_line(caption)}]()" for caption in captions(block) or [""])
+        return "\n\n".join(f"![{_one_line(caption)}]({_file(block)})" for caption in captions(block) or [""])
     parts = [_paragraph(block.text), *(_write(child) for child in block.children)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _file(picture: Block) -> str:
+    """Return the file that a figure was cut out into, if it was."""
+    return str(picture.fields.get("file", "")) if isinstance(picture.fields, dict) else ""
 
 
 def _paragraph(text: str) -> str:

@@ -33,11 +33,12 @@ _DUSTY = 5  # so many spots that stand alone, and the paper is dusty: every spot
 
 def clean(gray: Image.Image) -> Image.Image:
     """Return a grey picture of the same size: dark ink on white paper, without shadows, rulings and specks."""
-    if _light_on_dark(gray):
-        gray = ImageOps.invert(gray)
-    values = _stretch(_even_light(gray))
-    values = erase_rulings(values)
-    return Image.fromarray(_drop_specks(values))
+    return Image.fromarray(_drop_specks(erase_rulings(whiten(gray))))
+
+
+def whiten(gray: Image.Image) -> Gray:
+    """Return dark ink on evenly white paper; rulings and specks stay."""
+    return _stretch(_even_light(ImageOps.invert(gray) if _light_on_dark(gray) else gray))
 
 
 def _light_on_dark(gray: Image.Image) -> bool:

@@ -249,10 +249,7 @@ def find_strokes(ink: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.
     edges = np.diff(np.pad(ink, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     ends = np.nonzero(edges == -1)[1]
-    parent = list(range(len(rows)))
-    _join_runs(rows, starts, ends, parent)
-    roots = np.array([_root(parent, run) for run in range(len(parent))], dtype=np.int64)
-    kept, strokes = np.unique(roots, return_inverse=True)
+    kept, strokes = np.unique(_joined(rows, starts, ends), return_inverse=True)
     boxes = np.tile(np.array([np.iinfo(np.int64).max] * 2 + [0] * 2), (len(kept), 1))
     np.minimum.at(boxes[:, 0], strokes, starts)
     np.minimum.at(boxes[:, 1], strokes, rows)
@@ -263,21 +260,21 @@ def find_strokes(ink: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.
     return boxes, numbers
 
 
-def _join_runs(rows: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64], parent: list[int]) -> None:
-    """Join runs of ink in neighbouring rows that touch, at a corner too."""
-    row_of, start_of, end_of = rows.tolist(), starts.tolist(), ends.tolist()
-    above = 0
-    for run, row in enumerate(row_of):
-        while row_of[above] < row - 1 or (row_of[above] == row - 1 and end_of[above] < start_of[run]):
-            above += 1
-        touching = above
-        while touching < run and row_of[touching] == row - 1 and start_of[touching] <= end_of[run]:
-            parent[_root(parent, run)] = _root(parent, touching)
-            touching += 1
-
-
-def _root(parent: list[int], run: int) -> int:
-    while parent[run] != run:
-        parent[run] = parent[parent[run]]
-        run = parent[run]
-    return run
+def _joined(rows: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each run of ink the first run of its stroke; runs of neighbouring rows touch at a corner too."""
+    width = int(ends.max(initial=0)) + 2
+    # Runs are in order, so those that a run touches in the row above lie side by side.
+    first = np.searchsorted(rows * width + ends, (rows - 1) * width + starts)
+    last = np.searchsorted(rows * width + starts, (rows - 1) * width + ends, side="right")
+    counts = np.maximum(0, last - first)
+    below = np.repeat(np.arange(len(rows)), counts)
+    above = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+    home = np.arange(len(rows))
+    while True:
+        lowest = np.minimum(home[below], home[above])
+        before = home.copy()
+        np.minimum.at(home, before[below], lowest)
+        np.minimum.at(home, before[above], lowest)
+        home = home[home]
+        if np.array_equal(home, before):
+            return home

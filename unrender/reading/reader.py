@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from unrender import checkpoints, tasks
 from unrender.documents import Document, Page
+from unrender.engines.segmentation import GRAPH
 from unrender.errors import ConfigError, ImageError, UnrenderError
 from unrender.images.opening import Source, open_pages
 from unrender.models import PRESETS, ModelConfig
 from unrender.models.layoutlmv2 import LabelConfig
 from unrender.reading.labels import LabelSystem
+from unrender.reading.page.system import PageSystem
 from unrender.reading.systems import (
     BATCH,
     DEFAULTS,
@@ -54,6 +57,8 @@ class Reader:
             system = LabelSystem.open(loaded, engine, threads)
             return cls(system.for_task(wanted or system.task), str(name))
         task_read = wanted or tasks.find(loaded.config.task)
+        if (loaded.folder / GRAPH).is_file():
+            return cls(PageSystem.open(loaded, task_read, engine, threads), str(name))
         return cls(TextSystem.open(loaded, task_read, engine, threads), str(name))
 
     @property
@@ -106,6 +111,26 @@ class Reader:
             raise ConfigError(f"batch must be at least 1, got {batch}")
         return self._read_many(sources, batch, options, in_order, watch)
 
+    def read_pages(self, source: Source | Input, options: Options = DEFAULTS, *, batch: int = BATCH) -> Iterator[Page]:
+        """Yield the pages of one source in order, each as soon as it and those before it are read."""
+        pending, awaited, given = (
+            _Pending(source if isinstance(source, Input) else Input(source)),
+            dict[Sheet, int](),
+            0,
+        )
+
+        def sheets() -> Iterator[Sheet]:
+            for sheet, slot in pending.open(self.dpi):
+                awaited[sheet] = slot
+                yield sheet
+
+        for sheet, page in self.system.read(sheets(), options, batch=batch):
+            pending.pages[awaited.pop(sheet)] = page
+            known = pending.known(given)
+            given += len(known)
+            yield from known
+        yield from pending.known(given)
+
     def _read_many(
         self, sources: Iterable[Source | Input], batch: int, options: Options, in_order: bool, watch: Watch
     ) -> Iterator[Document]:
@@ -146,6 +171,10 @@ class _Pending:
         source = self.input.source
         self.name = self.input.name or (str(source) if isinstance(source, str | Path) else "image")
 
+    def known(self, start: int) -> list[Page]:
+        """Return the pages from `start` on, up to the first that is not read yet."""
+        return [page for page in takewhile(lambda page: page is not None, self.pages[start:]) if page is not None]
+
     @property
     def done(self) -> bool:
         return all(page is not None for page in self.pages)
@@ -177,7 +206,7 @@ def _page_numbers(wanted: Input, count: int, name: str) -> tuple[int, ...]:
 
 def _default_model(task: Task) -> str:
     """Return the model that reads for a task when none is named."""
-    if task.default_model:
+    if task.default_model in checkpoints.embedded_names():
         return task.default_model
     known = [name for name, config in PRESETS.items() if config.task == task.name and config.kind == "text"]
     such = f", such as {known[0]}" if known else ""

@@ -29,6 +29,7 @@ class Options:
     n_best: int = 1
     question: str = ""  # for tasks whose prompt asks one
     words: str | Path | None = None  # a JSON, hOCR or ALTO file with the words, for models that label them
+    text_layer: bool = True  # False: pages of a PDF are read from their pixels alone
     calibrated: bool = True  # False: confidences as the model itself gives them
 
     def __post_init__(self) -> None:

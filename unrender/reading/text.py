@@ -60,14 +60,17 @@ class TextSystem:
         *,
         batch: int = BATCH,
     ) -> Iterator[tuple[Sheet, Page]]:
-        prompt = self._prompt(options)
-        sight = Sight(self.config, self.engine, prompt, self._new_path(options, len(prompt)), self.tokenizer.decode)
-        for sheet, looks in Looking(sight, sheets, watch, batch).looks():
+        for sheet, looks in Looking(self.sight(options), sheets, watch, batch).looks():
             if not looks:
                 yield sheet, failed_page(sheet.number, StoppedError())
             else:
                 rows = [self._blocks(look, options) for look in looks]
                 yield sheet, sheet.page(self._status(looks), join_rows(rows))
+
+    def sight(self, options: Options = DEFAULTS) -> Sight:
+        """Return how this system looks at pictures."""
+        prompt = self._prompt(options)
+        return Sight(self.config, self.engine, prompt, self._new_path(options, len(prompt)), self.tokenizer.decode)
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""

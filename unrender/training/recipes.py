@@ -12,6 +12,7 @@ from unrender.models.page import page
 from unrender.training import runs
 from unrender.training.augment import Augmentation
 from unrender.training.batches import Stage
+from unrender.training.page.layout_runs import LayoutCourse
 from unrender.training.receipt.label_runs import PretrainingCourse, ReceiptCourse
 from unrender.training.recipe import Recipe, Schedule
 from unrender.training.runs import Request
@@ -162,6 +163,7 @@ PAGE = PreparedCourse(
 
 PRETRAINING = PretrainingCourse()
 RECEIPT = ReceiptCourse()
+LAYOUT = LayoutCourse()
 
 
 class _Train(Protocol):
@@ -175,6 +177,7 @@ _COURSES: dict[str, _Train] = {
     **{name: partial(runs.train, course) for name, course in SYSTEMS.items()},
     "layoutlmv2-pretrain": partial(runs.train, PRETRAINING),
     "layoutlmv2-receipt": partial(runs.train, RECEIPT),
+    "layout": partial(runs.train, LAYOUT),
 }
 NAMES = tuple(_COURSES)
 

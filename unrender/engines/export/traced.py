@@ -12,12 +12,15 @@ import onnx
 import torch
 from torch import Tensor, nn
 
+from unrender.layers.segmentation import Segmenter
 from unrender.layers.seq2seq import VisionText
 from unrender.layers.spatial import LabelInputs, LabelModel
 from unrender.models.config import CnnConfig, TextConfig
 from unrender.models.layoutlmv2 import LabelConfig
+from unrender.models.segmentation import MULTIPLE
 
 _LINE = {"height": 64, "width": 160}  # of the picture that an encoder for any size is traced with
+_PAGE = {"height": 96, "width": 64}  # of the cells that a layout network is traced with
 _TOKENS = 60  # of the window that a labelling model is traced with
 _FREE = torch.export.Dim.DYNAMIC
 
@@ -64,6 +67,13 @@ def trace_labels(config: LabelConfig, module: LabelModel) -> onnx.ModelProto:
         inputs["pixels"] = torch.zeros(1, config.image.channels, config.image.height, config.image.width)
         dynamic.append({})
     return _trace(_Labels(module), inputs, ["scores"], dynamic)
+
+
+def trace_segmenter(module: Segmenter) -> onnx.ModelProto:
+    """Write what layout.onnx computes, for pages of any size in steps of 16 cells."""
+    ink = torch.zeros(1, 1, _PAGE["height"], _PAGE["width"])
+    rows, columns = (MULTIPLE * torch.export.Dim(name, min=1, max=200) for name in ("rows", "columns"))
+    return _trace(module, {"ink": ink}, ["scores"], [{2: rows, 3: columns}])
 
 
 def _trace(

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from unrender.formats.marked import SOFT_HYPHEN
 from unrender.training.formula.pointing import token_boxes
 from unrender.training.page.dvi import Glyph, Rule
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom in points
 Place = tuple[int, int]  # number of the page, number of the line's box in the file
-SOFT_HYPHEN = "\u00ad"
 _OLD_ENCODING = "cm"  # how fonts in TeX's old encoding are called
 _SHARED = {39: "’", 96: "‘", 127: "-"}
 _NEW = {16: "“", 17: "”", 21: "–", 22: "—", 27: "ff", 28: "fi", 29: "fl", 30: "ffi", 31: "ffl", **_SHARED}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.formats.marked import BREAK, CELL, DISPLAY, HEADINGS, MATH, SPACE, STYLES, token_of
 from unrender.tokens import LatexTokenizer
 from unrender.training.data import Gray, Sample
 from unrender.training.page.alignment import Box, Sign
@@ -16,7 +17,6 @@ from unrender.training.page.assembly import Line, Page, Part, Piece, union
 from unrender.training.page.blocks import CODE, FIGURE, FORMULA, HEADING, TABLE, TITLE
 from unrender.training.page.drawing import POINTS_PER_INCH, in_pixels, shrink
 from unrender.training.page.prose import MONO, PLAIN
-from unrender.training.page.vocabulary import BREAK, CELL, DISPLAY, HEADINGS, MATH, SPACE, STYLES, token_of
 
 LINES, PIECES, PARAGRAPHS = "lines", "pieces", "paragraphs"
 READER_DPI, READER_POINTS = 100.0, 12.0

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.errors import DataError
+from unrender.models.segmentation import CELLS_PER_INCH, KINDS
 from unrender.training.data import Gray
 from unrender.training.page.alignment import Box
 from unrender.training.page.assembly import Page
@@ -34,17 +35,12 @@ from unrender.training.page.blocks import (
 )  # fmt: skip
 from unrender.training.page.drawing import POINTS_PER_INCH, Warp
 
-KINDS = (
-    "nothing", "text", "heading", "display formula", "table", "figure", "caption", "header", "footer", "page number",
-    "footnote", "code",
-)  # fmt: skip
 _KIND_OF_BLOCK = {
     TEXT: "text", ITEM: "text", TITLE: "heading", HEADING: "heading", FORMULA: "display formula", TABLE: "table",
     FIGURE: "figure", CAPTION: "caption", HEADER: "header", FOOTER: "footer", FOLIO: "page number",
     FOOTNOTE: "footnote", CODE: "code",
 }  # fmt: skip
 _WHOLE = frozenset({TABLE, FIGURE, CODE, FORMULA})  # blocks that are labelled as one rectangle, not line by line
-CELLS_PER_INCH = 25.0
 _INDEX = np.dtype([("start", "i8"), ("height", "i4"), ("width", "i4"), ("group", "i4")])
 
 

@@ -18,9 +18,9 @@ from PIL import Image
 from unrender.documents import Block
 from unrender.formats.blocks import one_page
 from unrender.formats.markdown import write_markdown
+from unrender.formats.marked import CELL, inline_markdown
 from unrender.formats.tables import make_table
 from unrender.training.data import Gray
-from unrender.training.page.alignment import SOFT_HYPHEN
 from unrender.training.page.assembly import Line, Page, Piece
 from unrender.training.page.blocks import (
     CAPTION,
@@ -38,12 +38,7 @@ from unrender.training.page.blocks import (
 )  # fmt: skip
 from unrender.training.page.drawing import POINTS_PER_INCH
 from unrender.training.page.labels import label_of
-from unrender.training.page.vocabulary import BREAK, CELL, DISPLAY, HEADINGS, MATH, STYLES, character_of
 
-_SIGNS = {"bold": "**", "italic": "*", "mono": "`"}
-_INLINE = {marker: _SIGNS[style] for style, pair in STYLES.items() if style in _SIGNS for marker in pair}
-_NOTE_OPEN, _NOTE_CLOSE = STYLES["note"]
-_UNBROKEN = frozenset({"-", "--", "---"})  # behind them a line may end without a space
 _BULLETS = ("• ", "– ")
 PAGES, SCANS = "pages-held", "scans-held"
 _SECONDS = 120
@@ -52,33 +47,6 @@ _SECONDS = 120
 def page_markdown(page: Page) -> str:
     """Write a page."""
     return write_markdown(one_page(*_blocks(_joined(page.pieces)))) + "\n"
-
-
-def inline_markdown(tokens: Sequence[str]) -> str:
-    """Write the tokens of running text: formulas between dollars, line ends joined."""
-    written: list[str] = []
-    inside = False
-    for before, token in zip(["", *tokens], tokens, strict=False):
-        if token in MATH or token in DISPLAY:
-            inside = token in (MATH[0], DISPLAY[0])
-            written.append("$")
-        elif token == BREAK:
-            if before == SOFT_HYPHEN:
-                written.pop()
-            elif before not in _UNBROKEN or inside:
-                written.append(" ")
-        elif inside:
-            written.append(token if written[-1] in ("$", " ") else f" {token}")
-        elif token in (_NOTE_OPEN, _NOTE_CLOSE):
-            written.append("[^" if token == _NOTE_OPEN else "]")
-        elif token not in HEADINGS:
-            written.append(_INLINE.get(token) or _character(token))
-    return "".join(written)
-
-
-def _character(token: str) -> str:
-    character = character_of(token)
-    return r"\$" if character == "$" else "-" if character == SOFT_HYPHEN else character
 
 
 def _joined(pieces: Sequence[Piece]) -> list[Piece]:

@@ -6,32 +6,9 @@ A character that looks like a formula token is that token: what is text and what
 from collections.abc import Sequence
 
 from unrender.checkpoints import resolve
+from unrender.formats.marked import DISPLAY, MARKERS, MATH, SOFT_HYPHEN, character_of, token_of
 from unrender.tokens import FILE_NAME, LatexTokenizer, read_list
-from unrender.training.page.alignment import SOFT_HYPHEN
-from unrender.training.page.prose import BOLD, CHARACTERS, ITALIC, MONO, NOTE
-
-SPACE, BREAK, CELL = "␣", "<br>", "<cell>"
-MATH, DISPLAY = ("<m>", "</m>"), ("<d>", "</d>")
-STYLES = {BOLD: ("<b>", "</b>"), ITALIC: ("<i>", "</i>"), MONO: ("<tt>", "</tt>"), NOTE: ("<note>", "</note>")}
-HEADINGS = ("<h1>", "<h2>", "<h3>", "<h4>")  # the first is a title
-MARKERS = (SPACE, BREAK, CELL, *MATH, *DISPLAY, *(marker for pair in STYLES.values() for marker in pair), *HEADINGS)
-_LIKE_TOKENS = {
-    " ": SPACE, "%": r"\%", "&": r"\&", "_": r"\_", "{": r"\{", "}": r"\}", "\\": r"\backslash", "~": r"\sim",
-    "’": "'", "‘": "`", "–": "--", "—": "---", "§": r"\S", "•": r"\bullet", "†": r"\dagger", "‡": r"\ddagger",
-    "£": r"\pounds", "Å": r"\AA", "Ø": r"\O", "ø": r"\o", "Ł": r"\L", "ł": r"\l", "±": r"\pm", "×": r"\times",
-    "¬": r"\neg", "·": r"\cdot", "'": "'", "`": "`",
-}  # fmt: skip
-_AS_CHARACTERS = {token: character for character, token in _LIKE_TOKENS.items() if character not in "'`"}
-
-
-def token_of(character: str) -> str:
-    """Return the token of a character of text."""
-    return _LIKE_TOKENS.get(character, character)
-
-
-def character_of(token: str) -> str:
-    """Return the character that a token outside formulas prints; markers stay as they are."""
-    return _AS_CHARACTERS.get(token, token)
+from unrender.training.page.prose import CHARACTERS
 
 
 def make_tokenizer() -> LatexTokenizer:

@@ -13,10 +13,9 @@ from tokenizers import Tokenizer as Library
 from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
+from unrender.formats.marked import DISPLAY, MARKERS, MATH, SOFT_HYPHEN, SPACE, character_of, token_of
 from unrender.tokens import FILE_NAME, LatexTokenizer
 from unrender.training.data import Cache, CacheWriter, Sample
-from unrender.training.page.alignment import SOFT_HYPHEN
-from unrender.training.page.vocabulary import DISPLAY, MARKERS, MATH, SPACE, character_of, token_of
 
 PIECES_FILE = "pieces.json"
 _PIECES = 2_000

@@ -1,0 +1,207 @@
+"""Reading a page: straightened, taken apart, read line by line, put together; the layout network is played here."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fakes import END, ScriptedRun
+from PIL import Image, ImageDraw, ImageFont
+
+from unrender import tasks
+from unrender.documents import Block, Box, Document, Page, to_dict
+from unrender.engines.segmentation import Cells
+from unrender.formats import write
+from unrender.formats.marked import balanced, inline_markdown, join_lines
+from unrender.images.opening import PageText
+from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
+from unrender.models.segmentation import KINDS
+from unrender.reading.page.columns import find_parts
+from unrender.reading.page.displays import write_display
+from unrender.reading.page.layers import Layer, corrected
+from unrender.reading.page.places import TEXT
+from unrender.reading.page.regions import find_regions
+from unrender.reading.page.rows import ReadRow, without_loop
+from unrender.reading.page.straight import straighten
+from unrender.reading.page.system import PageSystem, _low_resolution
+from unrender.reading.reader import Reader
+from unrender.reading.text import TextSystem
+from unrender.tokens import LatexTokenizer
+
+WORDS = "the quick brown fox jumps over a lazy dog and runs away from here"
+TOKENIZER = LatexTokenizer([*"abcdefghijklmnopqrstuvwxyz.", "␣", "<m>", "</m>", "<h2>"])
+CONFIG = TextConfig(
+    name="page",
+    seed="001",
+    task="page",
+    image=ImagePrep(
+        height=64, width=1024, fit="free", channels=1, mean=(0.5,), std=(0.5,), crop_margin=True, margin=2,
+        pad_value=1.0, multiple=4,
+    ),
+    encoder=CnnConfig(),
+    decoder=DecoderConfig(vocabulary=TOKENIZER.size, max_positions=64),
+    generation=Generation(start=(1,), end=END, pad=0, max_tokens=60),
+    vocabulary="latex",
+)  # fmt: skip
+
+
+class CountingEngine:
+    """Reads `a` in every line, then the end."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+
+    def start(self, pixels, sizes=None):
+        self.lines += len(pixels)
+        return ScriptedRun(*([TOKENIZER.encode("a")[0], END] for _ in pixels), margin=10.0)
+
+
+def draw_page(columns: int = 1, lines: int = 14) -> Image.Image:
+    image = Image.new("RGB", (850, 1100), "white")
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(14)
+    for column in range(columns):
+        for line in range(lines):
+            words = WORDS.split()
+            text = " ".join(words[line % 7 :] + words[: line % 7])[: 64 if columns == 1 else 40]
+            pen.text((100 + column * 350, 100 + 24 * line), text, fill="black", font=font)
+    return image
+
+
+def see_text(ink) -> Cells:
+    """Find text wherever there is ink."""
+    kinds = np.full((len(KINDS), *ink.shape), 0.01, dtype=np.float32)
+    kinds[TEXT] = np.where(ink > 0.02, 0.9, 0.01)
+    kinds[0] = 1 - kinds[TEXT]
+    return Cells(kinds, np.zeros(ink.shape, np.float32), np.zeros(ink.shape, np.float32))
+
+
+def take_apart(image):
+    straight = straighten(image, lambda gray, letters: False)
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    return straight, find_regions(straight, see_text(ink), scale)
+
+
+@pytest.fixture
+def engine() -> CountingEngine:
+    return CountingEngine()
+
+
+@pytest.fixture
+def reader(engine) -> Reader:
+    return Reader(PageSystem(TextSystem(CONFIG, engine, TOKENIZER, tasks.find("page")), see_text))
+
+
+def test_every_line_of_a_column_is_found_once():
+    _, regions = take_apart(draw_page())
+    assert sum(len(region.rows) for region in regions) == 14
+
+
+def test_the_left_column_is_read_before_the_right_one():
+    _, regions = take_apart(draw_page(columns=2))
+    lefts = [row.box[0] for region in regions for row in region.rows]
+    assert len(lefts) == 28
+    assert max(lefts[:14]) < 200
+    assert min(lefts[14:]) > 400
+
+
+def test_a_gutter_that_a_title_crosses_parts_only_what_stands_below():
+    occupied = np.zeros((80, 60), dtype=bool)
+    occupied[2:5, 10:50] = True
+    for top in range(10, 70, 4):
+        occupied[top : top + 3, 2:28] = occupied[top : top + 3, 32:58] = True
+    columns = [part.column for part in find_parts(occupied, occupied)]
+    assert columns == [-1, 0, 1]
+
+
+@pytest.mark.parametrize("angle", [-2.5, 1.5])
+def test_a_tilted_page_is_levelled_and_boxes_lie_on_the_page_as_it_came(angle):
+    tilted = draw_page().rotate(angle, Image.Resampling.BICUBIC, fillcolor="white")
+    straight, regions = take_apart(tilted)
+    assert straight.angle == pytest.approx(-angle, abs=0.15)
+    assert sum(len(region.rows) for region in regions) == 14
+    first = straight.to_page(Box(*regions[0].rows[0].box))
+    inside = np.asarray(tilted.convert("L"))[int(first.y0) : int(first.y1) + 1, int(first.x0) : int(first.x1) + 1]
+    assert inside.min() < 60
+
+
+def test_a_page_on_its_side_is_turned():
+    straight, regions = take_apart(draw_page().transpose(Image.Transpose.ROTATE_90))
+    assert straight.turns % 2 == 1
+    assert sum(len(region.rows) for region in regions) == 14
+
+
+def test_a_page_becomes_paragraphs_with_boxes_and_lines(reader, engine):
+    document = reader.read(draw_page())
+    [block] = document.blocks
+    assert engine.lines == 14
+    assert block.text == " ".join("a" * 14)
+    assert len(block.lines) == 14
+    assert block.box is not None
+    page = to_dict(document)["pages"][0]
+    assert len(page["blocks"][0]["lines"]) == 14
+    assert json.dumps(page)
+
+
+def test_a_page_of_noise_is_empty_and_others_are_still_read(reader):
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (400, 300, 3), dtype=np.uint8))
+    first, second = reader.read_many([noise, draw_page()])
+    assert first.status.kind in ("empty", "complete", "partial")
+    assert second.blocks
+
+
+def test_a_loop_is_cut_where_it_begins():
+    tokens, looped = without_loop([*"hello", *(["x", "y"] * 12)])
+    assert looped
+    assert "".join(tokens) == "helloxy"
+    assert without_loop(list("no loop here")) == (list("no loop here"), False)
+
+
+def test_words_and_formulas_are_joined_over_line_ends():
+    lines = [[*"con", "\u00ad"], [*"tinued"], ["<m>", "a", "=", "</m>"], ["<m>", "b", "</m>"]]
+    assert inline_markdown(join_lines(lines)) == "continued $a = b$"
+
+
+def test_what_stays_open_in_a_line_is_closed():
+    assert balanced(["<i>", "x", "<m>", "y"]) == ["<i>", "x", "<m>", "y", "</m>", "</i>"]
+    assert balanced(["x", "</m>"]) == ["x"]
+    assert balanced(["<b>", "</b>", "x"]) == ["x"]
+
+
+def test_a_display_has_its_number_as_a_tag_and_its_rows_aligned():
+    first, second = ["<d>", "a", "=", "b", "</d>", "(", "3", ")"], ["<d>", "=", "c", "</d>"]
+    assert write_display([first]) == r"a = b \tag{3}"
+    assert write_display([first, second]) == "\\begin{align}\na & = b \\tag{3} \\\\\n& = c\n\\end{align}"
+
+
+def test_the_text_layer_corrects_words_and_leaves_formulas_alone():
+    read = [*"the", "␣", *"lirnit", "␣", "<m>", "x", "^", "2", "</m>", "␣", *"exists"]
+    tokens, right, wrong = corrected(read, "the limit x2 exists")
+    assert "".join(tokens).startswith("the␣limit␣<m>x^2</m>")
+    assert (right, wrong) == (2, 0)
+
+
+def test_a_garbled_text_layer_is_not_believed():
+    read = [*"clear", "␣", *"words"]
+    tokens, right, wrong = corrected(read, "\x01\x02##@@!!~~")
+    assert tokens == read
+    assert (right, wrong) == (0, 1)
+
+
+def test_a_line_of_the_layer_is_what_stands_in_its_box():
+    characters = tuple((sign, (10.0 * place, 80.0, 10.0 * place + 9, 90.0)) for place, sign in enumerate("ab cd"))
+    layer = Layer(PageText(100, 100, characters), 200, 200)
+    assert layer.line(Box(0, 15, 200, 45)) == "ab cd"
+    assert layer.line(Box(0, 100, 200, 140)) == ""
+    row = layer.correct(ReadRow(("a", "b", "␣", "c", "o"), 0.5), Box(0, 15, 200, 45))
+    assert row.tokens == ("a", "b", "␣", "c", "d")
+    assert row.layered
+
+
+def test_a_paragraph_goes_on_over_a_page_break():
+    first = Page(
+        number=1, width=9, height=9, blocks=(Block(kind="text", text="It is nec-"), Block(kind="page_footer", text="1"))
+    )
+    second = Page(number=2, width=9, height=9, blocks=(Block(kind="text", text="essary.", continued=True),))
+    assert write(Document(pages=(first, second)), "markdown") == "It is necessary.\n\n<!-- page_footer: 1 -->"
+    apart = replace(second, blocks=(Block(kind="text", text="essary."),))
+    assert "nec-\n" in write(Document(pages=(first, apart)), "markdown")

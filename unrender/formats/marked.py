@@ -1,0 +1,119 @@
+"""Marked text, as the page reader writes it: characters and formula tokens, with markers between; to Markdown.
+
+A token outside formulas is one character; a marker says where a formula, a style, a table's cell or a heading begins.
+"""
+
+from collections.abc import Iterable, Sequence
+
+SPACE, BREAK, CELL = "␣", "<br>", "<cell>"
+MATH, DISPLAY = ("<m>", "</m>"), ("<d>", "</d>")
+STYLES = {"bold": ("<b>", "</b>"), "italic": ("<i>", "</i>"), "mono": ("<tt>", "</tt>"), "note": ("<note>", "</note>")}
+HEADINGS = ("<h1>", "<h2>", "<h3>", "<h4>")  # the first is a title
+MARKERS = (SPACE, BREAK, CELL, *MATH, *DISPLAY, *(marker for pair in STYLES.values() for marker in pair), *HEADINGS)
+SOFT_HYPHEN = "\u00ad"  # a hyphen that was put in at the end of a line
+LIKE_TOKENS = {
+    " ": SPACE, "%": r"\%", "&": r"\&", "_": r"\_", "{": r"\{", "}": r"\}", "\\": r"\backslash", "~": r"\sim",
+    "’": "'", "‘": "`", "–": "--", "—": "---", "§": r"\S", "•": r"\bullet", "†": r"\dagger", "‡": r"\ddagger",
+    "£": r"\pounds", "Å": r"\AA", "Ø": r"\O", "ø": r"\o", "Ł": r"\L", "ł": r"\l", "±": r"\pm", "×": r"\times",
+    "¬": r"\neg", "·": r"\cdot", "'": "'", "`": "`",
+}  # fmt: skip
+_AS_CHARACTERS = {token: character for character, token in LIKE_TOKENS.items() if character not in "'`"}
+_SIGNS = {"bold": "**", "italic": "*", "mono": "`"}
+_INLINE = {marker: _SIGNS[style] for style, pair in STYLES.items() if style in _SIGNS for marker in pair}
+_OPENERS = {pair[0]: pair[1] for pair in (MATH, DISPLAY, *STYLES.values())}
+_CLOSERS = {close: opener for opener, close in _OPENERS.items()}
+_NOTE_OPEN, _NOTE_CLOSE = STYLES["note"]
+_UNBROKEN = frozenset({"-", "--", "---"})  # behind them a line may end without a space
+# Behind these TeX may end a line inside a formula, so that a formula at the beginning of the next line goes on.
+_BREAKABLE = frozenset(
+    "= + - < > | : \\le \\leq \\ge \\geq \\ne \\neq \\in \\to \\times \\cdot \\pm \\sim \\approx \\equiv \\subset "
+    "\\subseteq \\rightarrow \\mapsto \\otimes \\oplus \\cup \\cap \\ll \\gg \\propto \\simeq \\cong \\leftarrow "
+    "\\Rightarrow \\Leftrightarrow \\wedge \\vee \\setminus \\circ \\mp \\notin \\mid \\colon \\prec \\succ".split()
+)
+
+
+def character_of(token: str) -> str:
+    """Return the character that a token outside formulas prints; markers stay as they are."""
+    return _AS_CHARACTERS.get(token, token)
+
+
+def token_of(character: str) -> str:
+    """Return the token of a character of text."""
+    return LIKE_TOKENS.get(character, character)
+
+
+def inline_markdown(tokens: Sequence[str]) -> str:
+    """Write the tokens of running text: formulas between dollars, line ends joined."""
+    written: list[str] = []
+    inside = False
+    for before, token in zip(["", *tokens], tokens, strict=False):
+        if token in MATH or token in DISPLAY:
+            inside = token in (MATH[0], DISPLAY[0])
+            written.append("$")
+        elif token == BREAK:
+            if before == SOFT_HYPHEN:
+                written.pop()
+            elif before not in _UNBROKEN or inside:
+                written.append(" ")
+        elif inside:
+            written.append(token if written[-1] in ("$", " ") else f" {token}")
+        elif token in (_NOTE_OPEN, _NOTE_CLOSE):
+            written.append("[^" if token == _NOTE_OPEN else "]")
+        elif token not in HEADINGS:
+            written.append(_INLINE.get(token) or _character(token))
+    return "".join(written)
+
+
+def plain_text(tokens: Iterable[str]) -> str:
+    """Write tokens without markers, as a text layer shows them; a formula as the characters of its tokens."""
+    kept = [token for token in tokens if token not in MARKERS or token == SPACE]
+    return "".join(character_of(token) for token in kept)
+
+
+def balanced(tokens: Iterable[str]) -> list[str]:
+    """Close what stays open, leave out what closes nothing: a formula or a style never reaches beyond its line."""
+    kept: list[str] = []
+    opened: list[str] = []
+    for token in tokens:
+        if token in _OPENERS:
+            if token in opened or (opened and opened[-1] in (MATH[0], DISPLAY[0])):
+                continue
+            opened.append(token)
+        elif token in _CLOSERS:
+            if _CLOSERS[token] not in opened:
+                continue
+            while opened[-1] != _CLOSERS[token]:
+                kept.append(_OPENERS[opened.pop()])
+            opened.pop()
+            if kept and kept[-1] == _CLOSERS[token]:  # nothing stands inside
+                kept.pop()
+                continue
+        kept.append(token)
+    return kept + [_OPENERS[one] for one in reversed(opened)]
+
+
+def join_lines(lines: Iterable[Sequence[str]]) -> list[str]:
+    """Join the tokens of lines, with a break between; a style or formula that goes on is not closed and opened."""
+    joined: list[str] = []
+    for line in lines:
+        following = list(line)
+        if not following:
+            continue
+        if joined:
+            last, first = joined[-1], following[0]
+            goes_on = _CLOSERS.get(last) == first and (first not in (MATH[0], DISPLAY[0]) or _breaks(joined))
+            if goes_on and first != _NOTE_OPEN:
+                joined.pop()
+                following.pop(0)
+            joined.append(BREAK)
+        joined += following
+    return joined
+
+
+def _breaks(tokens: Sequence[str]) -> bool:
+    return len(tokens) > 1 and tokens[-2] in _BREAKABLE
+
+
+def _character(token: str) -> str:
+    character = character_of(token)
+    return r"\$" if character == "$" else "-" if character == SOFT_HYPHEN else character

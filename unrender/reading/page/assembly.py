@@ -1,0 +1,221 @@
+"""From lines that were read to the blocks of a page: paragraphs, headings, lists, formulas, tables, figures, notes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from unrender.documents import Block, Box, Line, Page, Status
+from unrender.formats.marked import CELL, HEADINGS, inline_markdown, join_lines, plain_text
+from unrender.formats.tables import make_table
+from unrender.images.opening import PageText
+from unrender.reading.page.displays import write_display
+from unrender.reading.page.layers import Layer
+from unrender.reading.page.places import (
+    CAPTION,
+    CODE,
+    FIGURE,
+    FOLIO,
+    FOOTER,
+    FOOTNOTE,
+    FORMULA,
+    HEADER,
+    HEADING,
+    TABLE,
+    TEXT,
+    Region,
+)
+from unrender.reading.page.rows import ReadRow
+from unrender.reading.page.straight import Straight
+from unrender.reading.systems import Sheet
+
+Found = Mapping[tuple[int, int, int], ReadRow]
+
+_UNKNOWN = 0.35  # a page whose lines are less sure than this, in the mean, is not understood
+_NUMBERED = re.compile(r"^(\d+(?:\.\d+)*)\.?\s")
+_DEEPEST = 4
+_BULLET = re.compile(r"^(?:•|–|∙|◦|\*)\s+")
+_LABEL = re.compile(r"^(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)|\d{1,2}\.|\[\d{1,3}\])\s+\S")
+_FROM_LAYER, _FROM_BOTH = "text layer", "picture and text layer"
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A region with the lines that were read in it."""
+
+    region: Region
+    rows: tuple[tuple[ReadRow, ...], ...]  # cells of rows; one cell, except in tables
+    lines: tuple[Line, ...]
+
+    @property
+    def texts(self) -> list[ReadRow]:
+        return [cell for row in self.rows for cell in row]
+
+
+def make_page(
+    sheet: Sheet, straight: Straight, regions: Sequence[Region], found: Found, layer: PageText | None
+) -> Page:
+    """Put a page together; where it has a text layer that agrees, words are taken from it."""
+    known = None if layer is None else Layer(layer, sheet.image.width, sheet.image.height)
+    pieces = [_piece(number, region, found, straight, known) for number, region in enumerate(regions)]
+    pieces = _joined([piece for piece in pieces if piece.region.kind == FIGURE or piece.texts])
+    blocks = tuple(_grouped(_first_continued([_block(piece, straight) for piece in pieces])))
+    rows = [row for piece in pieces for row in piece.texts]
+    return sheet.page(_status(rows, blocks), blocks)
+
+
+def _piece(number: int, region: Region, found: Found, straight: Straight, layer: Layer | None) -> _Piece:
+    rows: list[tuple[ReadRow, ...]] = []
+    lines: list[Line] = []
+    for position, row in enumerate(region.rows):
+        box = straight.to_page(Box(*row.box))
+        if row.cells:
+            cells = tuple(
+                found.get((number, position, index), ReadRow((), 1.0)) if cell is not None else ReadRow((), 1.0)
+                for index, cell in enumerate(row.cells)
+            )
+            places = [None if cell is None else straight.to_page(Box(*cell)) for cell in row.cells]
+        else:
+            cells = (found.get((number, position, 0), ReadRow((), 1.0)),)
+            places = [box]
+        if layer is not None and region.kind != FORMULA:
+            cells = tuple(
+                cell if place is None else layer.correct(cell, place) for cell, place in zip(cells, places, strict=True)
+            )
+        if any(cell.tokens for cell in cells):
+            rows.append(cells)
+            text = " | ".join(cell.markdown for cell in cells)
+            lines.append(Line(text, box, min(cell.confidence for cell in cells)))
+    return _Piece(region, tuple(rows), tuple(lines))
+
+
+def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Join a paragraph that goes on in the next column; what stands between comes after it."""
+    kept: list[_Piece] = []
+    last: int | None = None  # the last paragraph
+    for piece in pieces:
+        if piece.region.kind == TEXT and piece.region.continued and last is not None and _is_open(kept[last]):
+            before = kept[last]
+            kept[last] = replace(before, rows=(*before.rows, *piece.rows), lines=(*before.lines, *piece.lines))
+            continue
+        if piece.region.kind == TEXT:
+            last = len(kept)
+        elif piece.region.kind in (HEADING, FORMULA):
+            last = None
+        kept.append(piece)
+    return kept
+
+
+def _is_open(piece: _Piece) -> bool:
+    """Say whether a paragraph may go on: it does not end with a full stop at the end of a short line."""
+    text = piece.rows[-1][-1].markdown.rstrip()
+    rows = piece.region.rows
+    short = len(rows) > 1 and rows[-1].box[2] < rows[0].box[2] - 4 * rows[-1].letters
+    return not (text.endswith((".", ":", "?", "!")) and short)
+
+
+def _block(piece: _Piece, straight: Straight) -> Block:
+    kind, region = piece.region.kind, piece.region
+    sure = [row.confidence for row in piece.texts if row.tokens]
+    block = Block(
+        kind="text",
+        box=straight.to_page(Box(*region.box)),
+        confidence=min(1.0, region.likely) * (sum(sure) / len(sure) if sure else 1.0),
+        lines=piece.lines,
+        source=_source(piece),
+        continued=kind == TEXT and region.continued,
+    )
+    if kind == FIGURE:
+        return replace(block, kind="picture")
+    if kind == TABLE:
+        texts = [[inline_markdown(cell.tokens) for cell in row] for row in piece.rows]
+        return replace(block, kind="table", children=make_table(texts, header_rows=1))
+    rows = [row[0].tokens for row in piece.rows]
+    if kind == FORMULA:
+        return replace(block, kind="formula", text=write_display(rows))
+    if kind == CODE:
+        return replace(block, kind="code", text="\n".join(plain_text(row) for row in rows))
+    level = piece.rows[0][0].heading
+    text = inline_markdown(join_lines([[token for token in row if token not in (*HEADINGS, CELL)] for row in rows]))
+    text = text.strip()
+    if kind == HEADING or (level and len(rows) <= 2 and kind == TEXT and region.likely < 0.7):
+        return replace(block, kind="heading", text=text, level=level or _level(text))
+    if kind in (HEADER, FOOTER, FOLIO):
+        return replace(block, kind="page_header" if kind == HEADER else "page_footer", text=text)
+    if kind == FOOTNOTE and text.startswith("[^") and "]" in text:
+        mark, _, rest = text.partition("]")
+        return replace(block, kind="markdown", text=f"{mark}]:{rest}")
+    if kind == CAPTION:
+        return replace(block, kind="caption", text=text)
+    if _BULLET.match(text) or (_LABEL.match(text) and kind == TEXT):
+        return replace(block, kind="item", text=_BULLET.sub("- ", text))
+    return replace(block, text=text)
+
+
+def _first_continued(blocks: Sequence[Block]) -> list[Block]:
+    """Let only the first paragraph go on from the page before, and only if nothing but figures stands above it."""
+    body = (index for index, block in enumerate(blocks) if block.kind not in ("page_header", "page_footer", "picture"))
+    first = next(body, -1)
+    return [replace(block, continued=block.continued and index == first) for index, block in enumerate(blocks)]
+
+
+def _grouped(blocks: Sequence[Block]) -> list[Block]:
+    """Give figures their captions, and write items that follow one another as one list."""
+    kept: list[Block] = []
+    for block in blocks:
+        if block.kind == "caption":
+            if kept and kept[-1].kind == "picture" and not kept[-1].children:
+                kept[-1] = replace(kept[-1], children=(block,))
+                continue
+            block = replace(block, kind="text")
+        kept.append(block)
+    grouped: list[Block] = []
+    for is_item, run in groupby(kept, key=lambda block: block.kind == "item"):
+        members = list(run)
+        grouped += [_list(members)] if is_item else members
+    return grouped
+
+
+def _list(items: Sequence[Block]) -> Block:
+    boxes = [item.box for item in items if item.box is not None]
+    box = Box(
+        min(box.x0 for box in boxes),
+        min(box.y0 for box in boxes),
+        max(box.x1 for box in boxes),
+        max(box.y1 for box in boxes),
+    )
+    return replace(
+        items[0],
+        kind="markdown",
+        text="\n".join(item.text for item in items),
+        box=box,
+        lines=tuple(line for item in items for line in item.lines),
+        confidence=min(item.confidence or 0.0 for item in items),
+    )
+
+
+def _level(text: str) -> int:
+    """Guess the level of a heading without a marker from its number."""
+    numbered = _NUMBERED.match(text)
+    return min(_DEEPEST, 2 + numbered[1].count(".")) if numbered else 2
+
+
+def _source(piece: _Piece) -> str:
+    layered = [row.layered for row in piece.texts if row.tokens]
+    if not any(layered):
+        return ""
+    return _FROM_LAYER if all(layered) else _FROM_BOTH
+
+
+def _status(rows: Sequence[ReadRow], blocks: Sequence[Block]) -> Status:
+    if not blocks:
+        return Status("empty")
+    sure = [row.confidence for row in rows if row.tokens and not row.layered]
+    if sure and sum(sure) / len(sure) < _UNKNOWN:
+        return Status("partial", reason="the script or the print of this page is not one that the model knows")
+    looped, cut = sum(row.looped for row in rows), sum(row.cut for row in rows)
+    if looped:
+        return Status("repetition", reason=f"{looped} of {len(rows)} lines were cut where they began to repeat")
+    if cut:
+        return Status("limit", reason=f"{cut} of {len(rows)} lines were cut at the limit of tokens")
+    return Status()

@@ -1,0 +1,123 @@
+"""Columns: which parts of a page are read one after the other.
+
+A part is a rectangle of cells. Where a gutter runs through the text, what is left of it is read before what is right
+of it; what crosses the gutter stands between.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+
+_LEAST_GUTTER = 2  # cells
+_LEAST_SIDE = 0.18  # of the width: a narrower side is no column
+_LEAST_ROWS = 18  # cells beside one another on both sides of a gutter, or it is only a gap
+_ADJACENT = 14  # cells from the gutter within which a side's text must begin
+_CROSSING_ROWS = 2  # rows of cells that cross a gutter, or it is only a speck
+_MOSTLY = 0.5  # of the rows of a line that crosses
+_LEAST_BAND = 7  # rows between lines that cross, or they cross as well
+_MOST_DEPTH = 3
+
+
+@dataclass(frozen=True)
+class Part:
+    """A rectangle of cells: left, top, right, bottom; `column` is -1 for what is not in a column."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+    column: int = -1
+
+
+def find_parts(occupied: Mask, prose: Mask) -> list[Part]:
+    """Cut a page into parts in reading order; `occupied` cells hold something, `prose` cells running text."""
+    rows, columns = np.flatnonzero(occupied.any(axis=1)), np.flatnonzero(occupied.any(axis=0))
+    if not rows.size:
+        return []
+    whole = Part(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
+    return _cut(occupied, prose, whole, 0)
+
+
+def _cut(occupied: Mask, prose: Mask, part: Part, depth: int) -> list[Part]:
+    gutter = _find_gutter(occupied, prose, part) if depth < _MOST_DEPTH else None
+    if gutter is None:
+        return [part]
+    found: list[Part] = []
+    for top, bottom, crossed in _bands(occupied, part, gutter):
+        if crossed:
+            found.append(Part(part.left, top, part.right, bottom, part.column))
+            continue
+        sides = (part.left, gutter[0], 0), (gutter[1], part.right, 1)
+        for left, right, side in sides:
+            if occupied[top:bottom, left:right].any():
+                inner = Part(left, top, right, bottom, max(0, part.column) * 2 + side)
+                found += _cut(occupied, prose, inner, depth + 1)
+    return found
+
+
+def _find_gutter(occupied: Mask, prose: Mask, part: Part) -> tuple[int, int] | None:
+    """Return from where to where the gutter goes that parts most rows of running text; None if there is none."""
+    inside = occupied[part.top : part.bottom, part.left : part.right]
+    text = prose[part.top : part.bottom, part.left : part.right]
+    width = inside.shape[1]
+    margin = max(_ADJACENT // 2, round(_LEAST_SIDE * width))
+    best, rows_of_best = None, _LEAST_ROWS - 1
+    clear = ~inside
+    for middle in range(margin, width - margin - _LEAST_GUTTER):
+        free = clear[:, middle : middle + _LEAST_GUTTER].all(axis=1)
+        near_left = text[:, max(0, middle - _ADJACENT) : middle].any(axis=1)
+        near_right = text[:, middle + _LEAST_GUTTER : middle + _LEAST_GUTTER + _ADJACENT].any(axis=1)
+        parted = free & near_left & near_right
+        count = int(parted.sum()) - int((text[:, middle : middle + _LEAST_GUTTER].any(axis=1)).sum()) // 4
+        if count > rows_of_best:
+            best, rows_of_best = middle, count
+    if best is None:
+        return None
+    free = clear[:, best : best + _LEAST_GUTTER].all(axis=1)
+    busy: NDArray[np.bool_] = np.asarray(inside[free].any(axis=0))
+    left, right = best, best + _LEAST_GUTTER
+    while left > 1 and not busy[left - 1]:
+        left -= 1
+    while right < width - 1 and not busy[right]:
+        right += 1
+    middle = (left + right) // 2
+    return part.left + middle - 1, part.left + middle + 1
+
+
+def _bands(occupied: Mask, part: Part, gutter: tuple[int, int]) -> list[tuple[int, int, bool]]:
+    """Part the rows into bands that cross the gutter and bands that do not: top, bottom, whether they cross."""
+    filled = np.asarray(occupied[part.top : part.bottom, part.left : part.right].any(axis=1))
+    crossed = np.asarray(occupied[part.top : part.bottom, gutter[0] : gutter[1]].any(axis=1))
+    runs = [run for start, stop in _runs(filled) for run in _split(crossed[start:stop], start)]
+    bands: list[tuple[int, int, bool]] = []
+    for number, (top, bottom, crosses) in enumerate(runs):
+        beside = [runs[other][2] for other in (number - 1, number + 1) if 0 <= other < len(runs)]
+        crosses = crosses or (bottom - top < _LEAST_BAND and any(beside))
+        if bands and bands[-1][2] == crosses:
+            bands[-1] = bands[-1][0], bottom, crosses
+        else:
+            bands.append((top, bottom, crosses))
+    return [(part.top + top, part.top + bottom, crosses) for top, bottom, crosses in bands]
+
+
+def _split(crossed: NDArray[np.bool_], start: int) -> list[tuple[int, int, bool]]:
+    """Cut a run of filled rows where crossing begins or ends; one that mostly crosses does so as a whole."""
+    if crossed.mean() >= _MOSTLY:
+        return [(start, start + len(crossed), True)]
+    edge, found = 0, list[tuple[int, int, bool]]()
+    for one, other in _runs(crossed):
+        if other - one >= _CROSSING_ROWS:
+            found += [(edge, one, False)] if one > edge else []
+            found.append((one, other, True))
+            edge = other
+    found += [(edge, len(crossed), False)] if edge < len(crossed) else []
+    return [(start + one, start + other, crosses) for one, other, crosses in found]
+
+
+def _runs(rows: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return from where to where rows are true."""
+    edges = np.flatnonzero(np.diff(np.pad(rows, 1).astype(np.int8)))
+    return [(int(one), int(other)) for one, other in edges.reshape(-1, 2)]

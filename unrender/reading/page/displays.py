@@ -1,0 +1,56 @@
+"""Displayed formulas as LaTeX: rows one below the other, and the numbers beside them as tags."""
+
+from collections.abc import Sequence
+
+from unrender.formats.marked import DISPLAY, MARKERS, MATH, character_of
+
+_RELATIONS = frozenset(
+    "= < > \\le \\leq \\ge \\geq \\approx \\equiv \\sim \\to \\in \\ll \\gg \\propto \\simeq".split()
+)
+_OPENING, _CLOSING = frozenset(["{", "\\{", "(", "["]), frozenset(["}", "\\}", ")", "]"])
+
+
+def write_display(rows: Sequence[Sequence[str]]) -> str:
+    """Write the rows of a display, each the tokens of its line."""
+    parts = [_parts(row) for row in rows]
+    parts = [(formula, tag) for formula, tag in parts if formula or tag]
+    if not parts:
+        return ""
+    if len(parts) == 1:
+        return _row(*parts[0])
+    name = "align" if any(tag for _, tag in parts) else "aligned"
+    written = " \\\\\n".join(_row(_aligned(formula), tag) for formula, tag in parts)
+    return f"\\begin{{{name}}}\n{written}\n\\end{{{name}}}"
+
+
+def _parts(row: Sequence[str]) -> tuple[list[str], str]:
+    """Part a row into the tokens of the formula and the number behind it."""
+    formula: list[str] = []
+    outside: list[str] = []
+    inside = False
+    for token in row:
+        if token in (DISPLAY[0], MATH[0]):
+            inside = True
+        elif token in (DISPLAY[1], MATH[1]):
+            inside = False
+        elif token not in MARKERS:
+            (formula if inside else outside).append(token)
+    words = "".join(character_of(token) for token in outside).strip()
+    tag = words.strip("()") if words.startswith("(") and words.endswith(")") and len(words) < 12 else ""
+    if words and not tag:
+        formula += ["\\text{", words, "}"] if formula else outside
+    return formula, tag
+
+
+def _aligned(tokens: Sequence[str]) -> list[str]:
+    """Put the sign of alignment before the first relation that stands in no bracket."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token in _OPENING) - (token in _CLOSING)
+        if depth == 0 and token in _RELATIONS:
+            return [*tokens[:index], "&", *tokens[index:]]
+    return list(tokens)
+
+
+def _row(tokens: Sequence[str], tag: str) -> str:
+    return " ".join(tokens) + (rf" \tag{{{tag}}}" if tag else "")

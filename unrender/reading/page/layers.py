@@ -1,0 +1,122 @@
+"""A PDF's own text as evidence: where it agrees with what was read, its characters are taken; formulas never are."""
+
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from unrender.documents import Box
+from unrender.formats.marked import DISPLAY, MARKERS, MATH, SOFT_HYPHEN, SPACE, character_of, token_of
+from unrender.images.opening import PageText
+from unrender.reading.page.rows import ReadRow
+
+_AGREEING = 0.4  # of its length may differ for a piece of text to be the same
+_WORD_GAP = 0.22  # of a character's height: what is farther apart are two words
+_SPELLINGS = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "\u00a0": " ", "−": "-", "‐": "-"})
+_HYPHENS = ("-", "\u00ad", "\x02", "\ufffe", "‐")
+
+
+class Layer:
+    """The characters of a page, and where they stand in its picture of `width` by `height` pixels."""
+
+    def __init__(self, text: PageText, width: int, height: int) -> None:
+        across, down = width / max(1e-6, text.width), height / max(1e-6, text.height)
+        self._characters = [character for character, _ in text.characters]
+        corners = np.array([box for _, box in text.characters], dtype=np.float64).reshape(-1, 4)
+        left, bottom, right, top = corners.T
+        self._boxes = np.stack(
+            [left * across, (text.height - top) * down, right * across, (text.height - bottom) * down], axis=1
+        )
+
+    def line(self, box: Box) -> str:
+        """Return what the layer says in a line's box, from left to right, with the spaces that gaps make."""
+        middles = (self._boxes[:, :2] + self._boxes[:, 2:]) / 2
+        inside = (middles[:, 0] >= box.x0 - 1) & (middles[:, 0] <= box.x1 + 1)
+        inside &= (middles[:, 1] >= box.y0) & (middles[:, 1] <= box.y1)
+        found = [one for one in np.flatnonzero(inside) if self._characters[one].strip()]
+        found.sort(key=lambda one: float(self._boxes[one, 0]))
+        text, before = "", None
+        for one in found:
+            left, top, right, bottom = self._boxes[one]
+            if before is not None and left - before > _WORD_GAP * max(1.0, bottom - top) * 0.8:
+                text += " "
+            text += self._characters[one]
+            before = right
+        return unicodedata.normalize("NFC", text.translate(_SPELLINGS))
+
+    def correct(self, row: ReadRow, box: Box) -> ReadRow:
+        """Take the characters of the layer for every piece of text in a line that agrees with it."""
+        said = self.line(box)
+        if not said or not row.tokens:
+            return row
+        tokens, right, wrong = corrected(row.tokens, said)
+        if not right:
+            return row
+        return ReadRow(tuple(tokens), row.confidence if wrong else 1.0, row.looped, row.cut, layered=not wrong)
+
+
+def corrected(tokens: Sequence[str], said: str) -> tuple[list[str], int, int]:
+    """Return the tokens with the layer's characters, and how many pieces of text were taken and were not.
+
+    The whole line is aligned with the layer; each run of text between markers and formulas is compared with what it
+    is aligned with.
+    """
+    read = [character_of(token) if token not in MARKERS or token == SPACE else "" for token in tokens]
+    offsets = np.cumsum([0, *(len(one) for one in read)])
+    where = _alignment("".join(read).replace(SOFT_HYPHEN, "-"), said)
+    result: list[str] = []
+    right = wrong = 0
+    for start, stop, is_text in _runs(tokens):
+        own = "".join(read[start:stop]).replace(SOFT_HYPHEN, "-")
+        span = said[where[offsets[start]] : where[offsets[stop]]] if is_text else ""
+        if not is_text or not own.strip():
+            result += tokens[start:stop]
+        elif Levenshtein.normalized_distance(own.strip(), span.strip()) <= _AGREEING:
+            right += 1
+            result += _spelled(own, span, tokens[start:stop])
+        else:
+            wrong += 1
+            result += tokens[start:stop]
+    return result, right, wrong
+
+
+def _spelled(own: str, span: str, tokens: Sequence[str]) -> list[str]:
+    """Return the tokens of the layer's text; the spaces at its ends are those that were read."""
+    before, after = own[: len(own) - len(own.lstrip())], own[len(own.rstrip()) :]
+    found = [token_of(character) for character in before + span.strip() + after]
+    if tokens[-1] == SOFT_HYPHEN and found and found[-1] in _HYPHENS:
+        found[-1] = SOFT_HYPHEN
+    return found
+
+
+def _alignment(read: str, said: str) -> list[int]:
+    """Return for each position in what was read the position in what the layer says."""
+    where = [0] * (len(read) + 1)
+    for code in Levenshtein.opcodes(read, said):
+        length, other = code.src_end - code.src_start, code.dest_end - code.dest_start
+        for step in range(length):
+            where[code.src_start + step] = code.dest_start + (other * step // length if length else 0)
+    where[len(read)] = len(said)
+    return where
+
+
+def _runs(tokens: Sequence[str]) -> list[tuple[int, int, bool]]:
+    """Part tokens into runs of text, single markers, and whole formulas: from, to, whether it is text."""
+    runs: list[tuple[int, int, bool]] = []
+    index = 0
+    while index < len(tokens):
+        start = index
+        if tokens[index] in (MATH[0], DISPLAY[0]):
+            while index < len(tokens) and tokens[index] not in (MATH[1], DISPLAY[1]):
+                index += 1
+            index += 1
+            runs.append((start, min(index, len(tokens)), False))
+        elif tokens[index] in MARKERS and tokens[index] != SPACE:
+            index += 1
+            runs.append((start, index, False))
+        else:
+            while index < len(tokens) and (tokens[index] not in MARKERS or tokens[index] == SPACE):
+                index += 1
+            runs.append((start, index, True))
+    return runs

@@ -1,0 +1,46 @@
+"""What stands where on a page: the kinds of regions, the regions themselves, and the lines in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unrender.models.segmentation import KINDS
+from unrender.reading.page.lines import Boxes
+
+Rectangle = tuple[int, int, int, int]  # left, top, right, bottom in pixels of the straight page
+
+NOTHING, TEXT, HEADING, FORMULA, TABLE, FIGURE, CAPTION, HEADER, FOOTER, FOLIO, FOOTNOTE, CODE = range(len(KINDS))
+WHOLE = (FORMULA, TABLE, FIGURE)  # regions that are found as rectangles before there are lines
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line to read; `letters` is the height of its small letters, `cells` are its parts where it is a table's."""
+
+    box: Rectangle
+    letters: float
+    cells: tuple[Rectangle | None, ...] = ()
+    begins: float = 0.0
+
+
+@dataclass(frozen=True)
+class Region:
+    """One block of a page: what it is, how likely, where, in which column, and its lines."""
+
+    kind: int
+    box: Rectangle
+    rows: tuple[Row, ...] = ()
+    column: int = -1
+    likely: float = 1.0
+    continued: bool = False  # it may go on where the column or the page before ended
+
+
+def union(boxes: Boxes) -> Rectangle:
+    left, top = boxes[:, :2].min(axis=0).tolist()
+    right, bottom = boxes[:, 2:].max(axis=0).tolist()
+    return left, top, right, bottom
+
+
+def union_of(boxes: Sequence[Rectangle | None]) -> Rectangle:
+    return union(np.array([box for box in boxes if box is not None], dtype=np.int64))

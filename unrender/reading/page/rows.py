@@ -1,0 +1,57 @@
+"""What was read in a line: its tokens, how sure they are, and whether the reader began to loop."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from unrender.decoding.paths import Decoded
+from unrender.formats.marked import HEADINGS, balanced, inline_markdown
+from unrender.tokens import Tokenizer
+
+_LONGEST_PERIOD = 24  # tokens of a loop
+_REPEATED = 4  # times
+_LEAST_LOOP = 16  # tokens
+
+
+@dataclass(frozen=True)
+class ReadRow:
+    """The tokens of a line, their mean probability, and whether a loop was cut off or the end never came."""
+
+    tokens: tuple[str, ...]
+    confidence: float
+    looped: bool = False
+    cut: bool = False
+    layered: bool = False  # its words are from the PDF's text layer
+
+    @property
+    def heading(self) -> int:
+        """The level that a heading's marker gives; 0 without one."""
+        first = self.tokens[0] if self.tokens else ""
+        return HEADINGS.index(first) + 1 if first in HEADINGS else 0
+
+    @property
+    def markdown(self) -> str:
+        return inline_markdown(self.tokens)
+
+    def with_tokens(self, tokens: Sequence[str]) -> "ReadRow":
+        return replace(self, tokens=tuple(tokens))
+
+
+def read_row(decoded: Decoded, tokenizer: Tokenizer) -> ReadRow:
+    """Take the tokens of a line from what the decoder wrote."""
+    pieces = [tokenizer.piece(token).strip() for token in decoded.tokens]
+    kept, looped = without_loop(pieces)
+    logs = [*decoded.log_probabilities[: len(kept)], decoded.end_log_probability]
+    sure = math.exp(sum(logs) / len(logs))
+    return ReadRow(tuple(balanced(kept)), sure, looped, not decoded.complete and not looped)
+
+
+def without_loop(tokens: list[str]) -> tuple[list[str], bool]:
+    """Cut off tokens that repeat themselves to the end; the first time they are said stays."""
+    for period in range(1, _LONGEST_PERIOD + 1):
+        same = 0
+        while same + period < len(tokens) and tokens[-1 - same] == tokens[-1 - same - period]:
+            same += 1
+        if same + period >= max(_LEAST_LOOP, _REPEATED * period) and same >= (_REPEATED - 1) * period:
+            return tokens[: len(tokens) - same], True
+    return tokens, False

@@ -1,0 +1,128 @@
+"""Pages as they should lie: white paper, lines level, the right way up; and how large their letters are."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from unrender.documents import Box
+from unrender.images.paper import whiten
+from unrender.images.pixels import stroke_boxes
+
+Gray = NDArray[np.uint8]
+Points = NDArray[np.float64]
+
+INK = 160  # darker is ink, once the paper is white
+_LONGEST = 1700  # pixels; larger pages are measured smaller
+_SKEW, _STEP, _FINE = 4.0, 0.25, 0.05  # degrees
+_LEVEL = 0.1  # degrees; less is not worth turning
+_POINTS = 40_000  # of ink are enough to tell the skew
+_LINES_PER_SKEW = 0.3  # of the letters' height: how finely rows of ink are counted
+_SIDEWAYS = 1.6  # times sharper must columns be than rows for a page that lies on its side
+_LEAST_LETTERS = 12  # strokes that must look like letters, or nothing tells their size
+_SMALLEST, _LARGEST = 3, 120  # pixels a letter may be high
+_SPREAD = 0.12  # heights this near belong to letters of one size
+
+
+@dataclass(frozen=True)
+class Straight:
+    """A page that lies straight.
+
+    `letters` is the height of its small letters in pixels; 0 if there are none. A point of it, turned by `angle`
+    degrees about the middle and then by quarter turns, is a point of the page as it came, of `width` by `height`.
+    """
+
+    gray: Gray
+    letters: float
+    angle: float
+    turns: int  # quarter turns clockwise that made the page upright
+    width: int
+    height: int
+
+    def to_page(self, box: Box) -> Box:
+        """Return the upright box, on the page as it came, around a box of the straight page."""
+        rows, columns = self.gray.shape
+        corners = np.array([(x, y) for x in (box.x0, box.x1) for y in (box.y0, box.y1)]) - (columns / 2, rows / 2)
+        cosine, sine = math.cos(math.radians(self.angle)), math.sin(math.radians(self.angle))
+        points = corners @ np.array([[cosine, sine], [-sine, cosine]]) + (columns / 2, rows / 2)
+        wide, high = columns, rows
+        for _ in range(self.turns):  # undo one turn clockwise
+            points = np.stack([points[:, 1], wide - points[:, 0]], axis=1)
+            wide, high = high, wide
+        low, top = np.clip(points.min(axis=0), 0, (self.width, self.height))
+        right, bottom = np.clip(points.max(axis=0), 0, (self.width, self.height))
+        return Box(float(low), float(top), float(right), float(bottom))
+
+
+def straighten(image: Image.Image, is_upside_down: Callable[[Gray, float], bool]) -> Straight:
+    """Whiten the paper of a page, level its lines and turn it the right way up."""
+    gray = Image.fromarray(whiten(image.convert("L")))
+    letters = letter_height(np.asarray(gray))
+    if not letters:
+        return Straight(np.asarray(gray), 0.0, 0.0, 0, *image.size)
+    angle, sideways = _measure_skew(np.asarray(gray), letters)
+    turns = 1 if sideways else 0
+    gray = _turned(gray, turns)
+    if abs(angle) > _LEVEL:
+        gray = gray.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
+    else:
+        angle = 0.0
+    if is_upside_down(np.asarray(gray), letters):
+        gray, turns = _turned(gray, 2), (turns + 2) % 4
+    return Straight(np.asarray(gray), letters, angle, turns, *image.size)
+
+
+def letter_height(gray: Gray) -> float:
+    """Return the height in pixels of small letters, the commonest strokes of a text; 0 where there are too few."""
+    step = max(1, math.ceil(max(gray.shape) / _LONGEST))
+    small = np.asarray(Image.fromarray(gray).reduce(step)) if step > 1 else gray
+    boxes = stroke_boxes(small < INK)
+    heights, widths = boxes[:, 3] - boxes[:, 1], boxes[:, 2] - boxes[:, 0]
+    like = (heights >= _SMALLEST) & (heights <= _LARGEST) & (widths <= 8 * heights) & (heights <= 4 * widths)
+    heights = heights[like]
+    if len(heights) < _LEAST_LETTERS:
+        return 0.0
+    counts = np.bincount(heights).astype(np.float64)
+    near = np.convolve(counts, np.ones(3), "same")
+    peak = int(near.argmax())
+    reach = max(1, round(_SPREAD * peak))
+    span = np.arange(max(0, peak - reach), min(len(counts), peak + reach + 1))
+    return float((span * counts[span]).sum() / counts[span].sum() * step)
+
+
+def _measure_skew(gray: Gray, letters: float) -> tuple[float, bool]:
+    """Return by how many degrees the page must be turned for its lines to be level, and whether it lies on its side."""
+    rows, columns = np.nonzero(gray < INK)
+    chosen = slice(None, None, max(1, len(rows) // _POINTS))
+    step = max(1.0, _LINES_PER_SKEW * letters)
+    across, down = columns[chosen] / step, rows[chosen] / step
+    upright, sharp = _sharpest(across, down)
+    aside, sharp_aside = _sharpest(-down, across)
+    if sharp_aside > _SIDEWAYS * sharp:
+        return aside, True
+    return upright, False
+
+
+def _sharpest(along: Points, down: Points) -> tuple[float, float]:
+    """Return the angle at which ink gathers in lines, and how much it does."""
+    coarse = np.arange(-_SKEW, _SKEW + _STEP, _STEP)
+    best = max(coarse, key=lambda angle: _sharpness(along, down, angle))
+    fine = best + np.arange(-_STEP, _STEP + _FINE, _FINE)
+    found = max(fine, key=lambda angle: _sharpness(along, down, angle))
+    return float(found), _sharpness(along, down, float(found))
+
+
+def _sharpness(along: Points, down: Points, angle: float) -> float:
+    slanted = down - along * math.tan(math.radians(angle))
+    counts = np.bincount((slanted - slanted.min()).astype(np.int64))
+    return float((np.diff(counts.astype(np.float64)) ** 2).sum())
+
+
+def _turned(gray: Image.Image, turns: int) -> Image.Image:
+    """Turn by quarter turns clockwise."""
+    ways = (None, Image.Transpose.ROTATE_270, Image.Transpose.ROTATE_180, Image.Transpose.ROTATE_90)
+    way = ways[turns % 4]
+    return gray if way is None else gray.transpose(way)

@@ -1,0 +1,207 @@
+"""The system that reads pages: layout first, then every line of the pages at hand in one continuous batch."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from unrender.checkpoints import Loaded
+from unrender.documents import Page, Status
+from unrender.engines.segmentation import Cells, OnnxSegmenter
+from unrender.errors import ConfigError
+from unrender.models.config import TextConfig
+from unrender.reading.looks import Look, Looking
+from unrender.reading.page.assembly import make_page
+from unrender.reading.page.places import Rectangle, Region
+from unrender.reading.page.regions import find_regions
+from unrender.reading.page.rows import ReadRow, read_row
+from unrender.reading.page.straight import INK, Straight, straighten
+from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
+from unrender.reading.text import TextSystem
+from unrender.tasks import Task
+
+DPI = 200  # twice what the line reader sees of twelve-point letters
+LETTERS = 7.6  # pixels: the height of small letters, as strokes are measured, in the line reader's pictures
+LINES_AT_ONCE = 24
+_CELL_LETTERS = 1.62  # cells: the same on the pages that the layout network was trained on
+_MARGIN = 2  # pixels around a line, as the line reader sees it
+_LARGEST = 16.0  # pixels of small letters; larger pages are shrunk before they are taken apart
+_MOST_CELLS = 640  # of a page's longer side
+_DARK_SHARE = 0.45  # of the picture: so much ink is no page
+_LONGEST = 1000  # pixels of a line; a longer one is read smaller
+
+
+@dataclass(frozen=True)
+class PageSystem:
+    """A line reader and a layout network; `lines` reads pictures of single lines."""
+
+    lines: TextSystem
+    segmenter: Callable[[NDArray[np.float32]], Cells]
+
+    @classmethod
+    def open(cls, loaded: Loaded, task: Task, engine: str | None = None, threads: int | None = None) -> "PageSystem":
+        """Open a model folder that holds a line reader and a layout network."""
+        return cls(TextSystem.open(loaded, task, engine, threads), OnnxSegmenter(loaded.folder, threads))
+
+    @property
+    def config(self) -> TextConfig:
+        return self.lines.config
+
+    @property
+    def task(self) -> Task:
+        return self.lines.task
+
+    @property
+    def dpi(self) -> int:
+        return DPI
+
+    @property
+    def beams(self) -> int:
+        return self.lines.beams
+
+    def for_task(self, task: Task) -> "PageSystem":
+        if task.name != self.config.task:
+            raise ConfigError(f"{self.config.name} reads {self.config.task}, not {task.name}; give another model.")
+        return self
+
+    def read(
+        self,
+        sheets: Iterator[Sheet | None],
+        options: Options = DEFAULTS,
+        watch: Watch = UNWATCHED,
+        *,
+        batch: int = BATCH,
+    ) -> Iterator[tuple[Sheet, Page]]:
+        finished: list[_Job] = []
+        jobs: dict[Sheet, tuple[_Job, int]] = {}
+
+        def pieces() -> Iterator[Sheet | None]:
+            for sheet in sheets:
+                if sheet is None:
+                    yield None
+                    continue
+                job = self._take_apart(sheet)
+                if not job.wanted:
+                    finished.append(job)
+                for number, picture in enumerate(job.wanted):
+                    piece = Sheet(picture.image, number)
+                    jobs[piece] = job, number
+                    yield piece
+
+        follower = _Follower(watch, jobs)
+        for piece, looks in Looking(self.lines.sight(options), pieces(), follower, LINES_AT_ONCE).looks():
+            job, number = jobs.pop(piece)
+            job.take(number, looks[0] if looks else None, self.lines)
+            finished += [job] if job.done else []
+            while finished:
+                yield self._finish(finished.pop(0), options)
+        while finished:
+            yield self._finish(finished.pop(0), options)
+
+    def _take_apart(self, sheet: Sheet) -> "_Job":
+        """Find what there is to read on a page."""
+        straight = straighten(_bounded(sheet.image), self._is_upside_down)
+        if not straight.letters or (straight.gray < INK).mean() > _DARK_SHARE:
+            return _Job(sheet, straight, ())
+        ink, scale = _low_resolution(straight.gray, straight.letters)
+        regions = tuple(find_regions(straight, self.segmenter(ink), scale))
+        return _Job(sheet, straight, regions, list(_pictures(straight, regions)))
+
+    def _is_upside_down(self, gray: NDArray[np.uint8], letters: float) -> bool:
+        ink, _ = _low_resolution(gray, letters)
+        turned = self.segmenter(ink).turned[ink > 0.15]
+        return bool(turned.size) and float(turned.mean()) > 0.5
+
+    def _finish(self, job: "_Job", options: Options) -> tuple[Sheet, Page]:
+        sheet = job.sheet
+        if job.stopped:
+            return sheet, failed_page(sheet.number, StoppedError())
+        if not job.regions:
+            return sheet, sheet.page(Status("empty"))
+        layer = sheet.text() if options.text_layer else None
+        return sheet, make_page(sheet, job.straight, job.regions, job.found, layer)
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """A line as its reader sees it, and which line it is: region, row and, in a table, cell."""
+
+    image: Image.Image
+    place: tuple[int, int, int]
+
+
+@dataclass(eq=False)
+class _Job:
+    """A page on its way: what is to be read on it, and what has been."""
+
+    sheet: Sheet
+    straight: Straight
+    regions: tuple[Region, ...]
+    wanted: list[_Picture] = field(default_factory=list)
+    found: dict[tuple[int, int, int], ReadRow] = field(default_factory=dict)
+    awaited: int = 0
+    stopped: bool = False
+
+    def __post_init__(self) -> None:
+        self.awaited = len(self.wanted)
+
+    @property
+    def done(self) -> bool:
+        return self.awaited == 0
+
+    def take(self, number: int, look: Look | None, lines: TextSystem) -> None:
+        self.awaited -= 1
+        if look is None:
+            self.stopped = True
+        else:
+            self.found[self.wanted[number].place] = read_row(look.decoded, lines.tokenizer)
+
+
+@dataclass(frozen=True)
+class _Follower(Watch):
+    """Asks for each line whether its page is still wanted."""
+
+    watch: Watch
+    jobs: dict[Sheet, tuple[_Job, int]]
+
+    def wants(self, sheet: Sheet) -> bool:
+        return sheet not in self.jobs or self.watch.wants(self.jobs[sheet][0].sheet)
+
+
+def _bounded(image: Image.Image) -> Image.Image:
+    """Shrink a page that is far larger than reading it takes."""
+    longest = max(image.size)
+    factor = longest // 2 // round(11.7 * DPI)
+    return image.reduce(factor + 1) if factor else image
+
+
+def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np.float32], float]:
+    """Return the ink of a page in the layout network's cells, and how many cells there are to a pixel."""
+    rows, columns = gray.shape
+    scale = min(_CELL_LETTERS / letters, _MOST_CELLS / max(rows, columns), 1.0)
+    size = max(1, round(columns * scale)), max(1, round(rows * scale))
+    small = np.asarray(Image.fromarray(gray).resize(size, Image.Resampling.BOX), dtype=np.float32)
+    return 1 - small / 255, size[0] / columns
+
+
+def _pictures(straight: Straight, regions: tuple[Region, ...]) -> Iterator[_Picture]:
+    for number, region in enumerate(regions):
+        for position, row in enumerate(region.rows):
+            for index, box in enumerate(row.cells or (row.box,)):
+                if box is not None:
+                    yield _Picture(cut(straight.gray, box, row.letters), (number, position, index))
+
+
+def cut(gray: NDArray[np.uint8], box: Rectangle, letters: float) -> Image.Image:
+    """Cut a line out of a page, its letters as large as the line reader knows them."""
+    factor = min(LETTERS / letters, _LONGEST / (box[2] - box[0]))
+    edge = math.ceil(_MARGIN / factor)
+    rows, columns = gray.shape
+    left, top = max(0, box[0] - edge), max(0, box[1] - edge)
+    part = Image.fromarray(gray[top : min(rows, box[3] + edge), left : min(columns, box[2] + edge)])
+    size = max(4, round(part.width * factor)), max(4, round(part.height * factor))
+    method = Image.Resampling.BOX if factor < 1 else Image.Resampling.BICUBIC
+    return part.resize(size, method).convert("RGB")
