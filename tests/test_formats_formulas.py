@@ -272,3 +272,16 @@ def _check_mathml(text: str) -> None:
         if name in CHILDREN:
             assert len(element) == CHILDREN[name], f"{name} has {len(element)} children"
         assert element.text is None or "\\" not in element.text or name in {"annotation", "mi"}
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("x(y+1)^2", "x*(y + 1)**2"),
+        (r"\sin(x)^2", "sin(x)**2"),
+        ("f(x)^2", 'Function("f")(x)**2'),
+        ("x((y))^2", "x*(y)**2"),
+    ],
+)
+def test_a_bracket_with_a_power_is_read_by_sympy_after_a_name_or_function(written, expected):
+    assert formula_to_sympy(written).splitlines()[-1] == f"formula = {expected}"

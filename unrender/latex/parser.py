@@ -5,35 +5,20 @@ Depth, length and the digits of a length are bounded, so that no text costs more
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from unrender.errors import LatexError
-from unrender.latex.commands import (
-    ARITY,
-    DELIMITERS,
-    DROPPED,
-    DROPPED_WITH_ARGUMENT,
-    INFIX,
-    LENGTH_ARGUMENT,
-    LIMIT_OPERATORS,
-    LONGEST_LENGTH,
-    MATRICES,
-    OPERATORS,
-    OPTIONAL_ARGUMENT,
-    ROWS,
-    SIZED,
-    SKIPS,
-    TEXT,
-    TEXT_AS_ROMAN,
-    UNWRAPPED,
-)
+from unrender.latex import commands
 from unrender.latex.scanner import Lexeme, scan
 from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol, columns_of
 
 MAX_CHARACTERS = 20_000
 _MAX_DEPTH = 60  # deeper nesting is no formula, and must not exhaust the stack
-_LENGTH = frozenset("0123456789.,-+ ")
-_NO_ARGUMENT = frozenset({"}", "&", "\\\\", "_", "^"})
-_CLOSINGS = frozenset("\\right" + delimiter for delimiter in DELIMITERS)
+_DIGITS = frozenset("0123456789.,-+ ")
+_END = ""  # what stands after the last token
+_NO_ARGUMENT = frozenset({_END, "}", "&", "\\\\", "_", "^"})
+_ROW_ENDS = frozenset({"\\\\", "}"})
+_CLOSINGS = frozenset("\\right" + delimiter for delimiter in commands.DELIMITERS)
 
 
 def parse(text: str) -> tuple[Node, ...]:
@@ -42,41 +27,37 @@ def parse(text: str) -> tuple[Node, ...]:
         raise LatexError(
             f"a formula of {len(text):,} characters; at most {MAX_CHARACTERS:,} are parsed", MAX_CHARACTERS
         )
-    return _Parser(scan(text), len(text)).items(frozenset())
+    return _Parser([*scan(text), Lexeme(_END, len(text))]).items(frozenset())
 
 
 class _Parser:
-    def __init__(self, lexemes: list[Lexeme], length: int) -> None:
-        self._lexemes = lexemes
-        self._length = length
+    def __init__(self, lexemes: list[Lexeme]) -> None:
+        self._lexemes = lexemes  # the last is the end of the text
         self._next = 0
         self._depth = 0
 
     def items(self, stops: frozenset[str]) -> tuple[Node, ...]:
         """Parse until one of `stops` (left unread) or the end of the text."""
-        with self._deeper(self._position()):
+        with self._deeper(self._lexemes[self._next].position):
             return self._items(stops)
 
     def _items(self, stops: frozenset[str]) -> tuple[Node, ...]:
         nodes: list[Node] = []
-        while (token := self._peek()) is not None and token not in stops:
-            if token in INFIX:
+        while (token := self._peek()) and token not in stops:
+            if token in commands.INFIX:
                 self._take()
                 under = self.items(stops)
-                return (Command(INFIX[token], (Group(_roman_scope(nodes)), Group(under))),)
+                return (Command(commands.INFIX[token], (Group(_roman_scope(nodes)), Group(under))),)
             if token in ("_", "^", "'"):
                 self._script(nodes)
-            elif token.startswith("\\begin{") and token[7:-1] in UNWRAPPED:
+            elif token.startswith("\\begin{") and token[7:-1] in commands.UNWRAPPED:
                 self._take()
-                nodes += self.items(frozenset({"\\end{" + token[7:]}))
-                self._take()
-            else:
-                node = self._node()
-                if node is not None:
-                    nodes.append(node)
-        if token is None and stops:
+                nodes += self._until("\\end{" + token[7:])
+            elif (node := self._node()) is not None:
+                nodes.append(node)
+        if not token and stops:
             expected = "\\right" if stops is _CLOSINGS else " or ".join(sorted(stops))
-            raise LatexError(f"the formula ends where {expected} was expected", self._length)
+            raise LatexError(f"the formula ends where {expected} was expected", self._lexemes[-1].position)
         return _roman_scope(nodes)
 
     @contextmanager
@@ -91,20 +72,20 @@ class _Parser:
         lexeme = self._take()
         token = lexeme.token
         if token == "{":
-            return self._group()
+            return Group(self._until("}"))
         if token == "}":
             raise LatexError("a closing brace without its opening one", lexeme.position)
-        if token.startswith("\\left") and token[5:] in DELIMITERS:
+        if token.startswith("\\left") and token[5:] in commands.DELIMITERS:
             return self._fence(token)
-        if token.startswith("\\right") and token[6:] in DELIMITERS:
+        if token.startswith("\\right") and token[6:] in commands.DELIMITERS:
             raise LatexError("\\right without \\left", lexeme.position)
         if token.startswith("\\begin{"):
             return self._environment(lexeme)
         if token.startswith("\\end{"):
             raise LatexError(f"{token} without its \\begin", lexeme.position)
-        if token in DROPPED:
+        if token in commands.DROPPED:
             return None
-        if token in DROPPED_WITH_ARGUMENT:
+        if token in commands.DROPPED_WITH_ARGUMENT:
             self._argument(lexeme)
             return None
         if token == "\\ensuremath":
@@ -113,33 +94,33 @@ class _Parser:
 
     def _command(self, lexeme: Lexeme) -> Node:
         token = lexeme.token
-        if token[1:] in OPERATORS or token[1:] in LIMIT_OPERATORS:
-            name = "\\operatorname*" if token[1:] in LIMIT_OPERATORS else "\\operatorname"
+        if token[1:] in commands.OPERATORS or token[1:] in commands.LIMIT_OPERATORS:
+            name = "\\operatorname*" if token[1:] in commands.LIMIT_OPERATORS else "\\operatorname"
             return Command(name, (Group(tuple(Symbol(letter) for letter in token[1:])),))
-        if token in SIZED:
+        if token in commands.SIZED:
             delimiter = self._take()
-            if delimiter.token not in DELIMITERS:
+            if delimiter.token not in commands.DELIMITERS:
                 raise LatexError(f"{token} needs a delimiter", delimiter.position)
             return Command(token, (Symbol(delimiter.token),))
-        if token in LENGTH_ARGUMENT:
+        if token in commands.LENGTH_ARGUMENT:
             return Command(token, (self._length_argument(lexeme),))
-        if token in SKIPS:
+        if token in commands.SKIPS:
             return Command("\\hspace", (self._bare_length(lexeme),))
-        if token in TEXT:
-            name = "\\mathrm" if token in TEXT_AS_ROMAN else token
+        if token in commands.TEXT:
+            name = "\\mathrm" if token in commands.TEXT_AS_ROMAN else token
             with self._deeper(lexeme.position):
                 return Command(name, (self._text_argument(lexeme),))
-        if token in ROWS:
+        if token in commands.ROWS:
             return Command(token, self._stacked_rows(lexeme))
-        if token in ARITY:
-            option = self._option() if token in OPTIONAL_ARGUMENT else None
-            return Command(token, tuple(self._argument(lexeme) for _ in range(ARITY[token])), option)
+        if token in commands.ARITY:
+            option = self._option() if token in commands.OPTIONAL_ARGUMENT else None
+            return Command(token, tuple(self._argument(lexeme) for _ in range(commands.ARITY[token])), option)
         return Symbol(token)
 
-    def _group(self) -> Group:
-        items = self.items(frozenset({"}"}))
+    def _until(self, stop: str) -> tuple[Node, ...]:
+        items = self.items(frozenset({stop}))
         self._take()
-        return Group(items)
+        return items
 
     def _fence(self, left: str) -> Fence:
         items = self.items(_CLOSINGS)
@@ -148,44 +129,32 @@ class _Parser:
     def _script(self, nodes: list[Node]) -> None:
         """Attach _, ^ or ' to the node before it."""
         lexeme = self._take()
-        if lexeme.token == "'":
-            if not nodes:
-                nodes.append(Symbol("'"))
-                return
-            primes: list[Node] = [Symbol("\\prime")]
-            while self._peek() == "'":
-                self._take()
-                primes.append(Symbol("\\prime"))
-            if self._peek() == "^":
-                caret = self._take()
-                extra = self._argument(caret)
-                primes += extra.items if isinstance(extra, Group) else (extra,)
-            self._attach(nodes, None, Group(tuple(primes)), lexeme)
+        if lexeme.token != "'":
+            self._attach(nodes, "sub" if lexeme.token == "_" else "sup", self._argument(lexeme), lexeme)
             return
-        argument = self._argument(lexeme)
-        if lexeme.token == "_":
-            self._attach(nodes, argument, None, lexeme)
-        else:
-            self._attach(nodes, None, argument, lexeme)
+        if not nodes:
+            nodes.append(Symbol("'"))
+            return
+        primes: list[Node] = [Symbol("\\prime")]
+        while self._peek() == "'":
+            self._take()
+            primes.append(Symbol("\\prime"))
+        if self._peek() == "^":
+            extra = self._argument(self._take())
+            primes += extra.items if isinstance(extra, Group) else (extra,)
+        self._attach(nodes, "sup", Group(tuple(primes)), lexeme)
 
-    def _attach(self, nodes: list[Node], sub: Node | None, sup: Node | None, lexeme: Lexeme) -> None:
-        last = nodes[-1] if nodes else None
-        if isinstance(last, Script):
-            if sub is not None and last.sub is None:
-                nodes[-1] = Script(last.base, sub, last.sup)
-                return
-            if sup is not None and last.sup is None:
-                nodes[-1] = Script(last.base, last.sub, sup)
-                return
+    def _attach(self, nodes: list[Node], side: str, argument: Node, lexeme: Lexeme) -> None:
+        last = nodes.pop() if nodes else None
+        script = last if isinstance(last, Script) else Script(last, None, None)
+        if getattr(script, side) is not None:
             raise LatexError(f"a second {lexeme.token} on one base", lexeme.position)
-        if nodes:
-            nodes.pop()
-        nodes.append(Script(last, sub, sup))
+        nodes.append(replace(script, **{side: argument}))
 
     def _argument(self, lexeme: Lexeme) -> Node:
         """Parse what a command or script takes: a group or the next single node."""
         token = self._peek()
-        if token is None or token in _NO_ARGUMENT or token in INFIX or token in _CLOSINGS or token.startswith("\\end{"):
+        if token in _NO_ARGUMENT or token in commands.INFIX or token in _CLOSINGS or token.startswith("\\end{"):
             raise LatexError(f"{lexeme.token} has no argument", lexeme.position)
         if token == "'":
             self._take()
@@ -204,40 +173,32 @@ class _Parser:
         if self._peek() != "[":
             return None
         self._take()
-        items = self.items(frozenset({"]"}))
-        self._take()
-        return items
+        return self._until("]")
 
     def _length_argument(self, lexeme: Lexeme) -> Group:
-        if self._peek() != "{":
-            raise LatexError(f"{lexeme.token} needs a length in braces", lexeme.position)
-        self._take()
+        self._open(lexeme, "a length")
         symbols: list[Node] = []
-        while (token := self._peek()) != "}":
-            if token is None:
-                raise LatexError(f"{lexeme.token} needs a length in braces", lexeme.position)
+        while self._peek() != "}":
             symbols.append(Symbol(self._take().token))
         self._take()
-        return _checked_length(symbols, lexeme)
+        return _length(symbols, lexeme)
 
     def _bare_length(self, lexeme: Lexeme) -> Group:
         symbols: list[Node] = []
-        while (token := self._peek()) is not None and token in _LENGTH:
+        while self._peek() in _DIGITS:
             symbols.append(Symbol(self._take().token))
         for _ in range(2):  # the unit has two letters
-            token = self._peek()
-            if token is None or not token.isalpha() or not symbols:
+            if not self._peek().isalpha() or not symbols:
                 raise LatexError(f"{lexeme.token} needs a length", lexeme.position)
             symbols.append(Symbol(self._take().token))
-        return _checked_length(symbols, lexeme)
+        return _length(symbols, lexeme)
 
     def _stacked_rows(self, lexeme: Lexeme) -> tuple[Node, ...]:
         """Parse the rows of \\substack, each a group."""
-        if self._peek() != "{":
-            raise LatexError(f"{lexeme.token} needs its rows in braces", lexeme.position)
-        rows: list[Node] = []
+        self._open(lexeme, "its rows")
+        rows: list[Node] = [Group(self.items(_ROW_ENDS))]
         while self._take().token != "}":
-            rows.append(Group(self.items(frozenset({"\\\\", "}"}))))
+            rows.append(Group(self.items(_ROW_ENDS)))
         return tuple(rows)
 
     def _text_argument(self, lexeme: Lexeme) -> Node:
@@ -248,7 +209,7 @@ class _Parser:
         blanks_count = not (opening.after_blank and self._is_spaced())
         nodes: list[Node] = []
         while (token := self._peek()) != "}":
-            if token is None:
+            if not token:
                 raise LatexError(f"{lexeme.token} is not closed", lexeme.position)
             blank = blanks_count and self._lexemes[self._next].after_blank
             if blank and nodes[-1:] != [Symbol("~")] and token != "~":
@@ -275,22 +236,20 @@ class _Parser:
 
     def _environment(self, begin: Lexeme) -> Node:
         name = begin.token[7:-1]
-        if name != "array" and name not in MATRICES:
+        if name != "array" and name not in commands.MATRICES:
             raise LatexError(f"the environment {name} is not known", begin.position)
         columns = self._columns(begin) if name == "array" else ""
         rows, lines = self._rows("\\end{" + name + "}")
         width = max((len(row) for row in rows), default=0)
         if name == "array":
             return Array(columns, rows, lines)
-        fence = MATRICES[name]
+        fence = commands.MATRICES[name]
         array = Array(columns_of(name, width), rows, lines)
         return array if fence is None else Fence(fence[0], (array,), fence[1])
 
     def _columns(self, begin: Lexeme) -> str:
         self._option()  # [t], [b]: vertical placement is not kept
-        if self._peek() != "{":
-            raise LatexError(f"{begin.token} needs its columns in braces", begin.position)
-        self._take()
+        self._open(begin, "its columns")
         columns, depth = "", 1
         while depth:
             lexeme = self._take()
@@ -322,7 +281,7 @@ class _Parser:
     def _row_gap(self) -> None:
         """Drop the [length] that may follow a row's end, and only that."""
         start = self._next
-        while (token := self._peek()) is not None and token not in ("]", "&", "\\\\", "{", "}"):
+        while (token := self._peek()) not in ("]", "&", "\\\\", "{", "}", _END):
             self._take()
         gap = "".join(lexeme.token for lexeme in self._lexemes[start + 1 : self._next])
         if token == "]" and gap[-2:] in ("pt", "mm", "cm", "ex", "em", "in"):
@@ -330,22 +289,27 @@ class _Parser:
         else:
             self._next = start
 
-    def _peek(self) -> str | None:
-        return self._lexemes[self._next].token if self._next < len(self._lexemes) else None
+    def _open(self, lexeme: Lexeme, needed: str) -> None:
+        """Take the brace before what a command needs."""
+        if self._peek() != "{":
+            raise LatexError(f"{lexeme.token} needs {needed} in braces", lexeme.position)
+        self._take()
 
-    def _position(self) -> int:
-        return self._lexemes[self._next].position if self._next < len(self._lexemes) else self._length
+    def _peek(self) -> str:
+        return self._lexemes[self._next].token
 
     def _take(self) -> Lexeme:
-        if self._next >= len(self._lexemes):
-            raise LatexError("the formula ends too early", self._length)
+        lexeme = self._lexemes[self._next]
+        if lexeme.token == _END:
+            raise LatexError("the formula ends too early", lexeme.position)
         self._next += 1
-        return self._lexemes[self._next - 1]
+        return lexeme
 
 
-def _checked_length(symbols: list[Node], lexeme: Lexeme) -> Group:
-    if len(symbols) > LONGEST_LENGTH:
-        raise LatexError(f"the length after {lexeme.token} has more than {LONGEST_LENGTH} characters", lexeme.position)
+def _length(symbols: list[Node], lexeme: Lexeme) -> Group:
+    if len(symbols) > commands.LONGEST_LENGTH:
+        most = commands.LONGEST_LENGTH
+        raise LatexError(f"the length after {lexeme.token} has more than {most} characters", lexeme.position)
     return Group(tuple(symbols))
 
 

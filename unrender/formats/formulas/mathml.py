@@ -7,25 +7,8 @@ Fonts are written as the mathematical letters of Unicode, because browsers ignor
 
 from html import escape
 
-from unrender.formats.formulas.meaning import (
-    Accented,
-    Boxed,
-    Fenced,
-    Fraction,
-    Hidden,
-    Letter,
-    Math,
-    Matrix,
-    Number,
-    Root,
-    Row,
-    Scripted,
-    Sign,
-    Space,
-    Stacked,
-    Word,
-    read_formula,
-)
+from unrender.formats import formulas
+from unrender.formats.formulas.meaning import read_formula
 from unrender.latex.characters import UNDER, in_font
 
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"
@@ -49,65 +32,67 @@ def formula_to_mathml(text: str, *, display: bool = True) -> str:
     return f'<math xmlns="{NAMESPACE}" display="{kind}"><semantics>{body}{source}</semantics></math>'
 
 
-def _row(row: Row | None) -> str:
+def _row(row: formulas.Row | None) -> str:
     """Write a row as exactly one element."""
     parts = [_write(item) for item in row.items] if row is not None else []
     return parts[0] if len(parts) == 1 else f"<mrow>{''.join(parts)}</mrow>"
 
 
-def _write(item: Math | None) -> str:
+def _write(item: formulas.Math | None) -> str:
     match item:
         case None:
             return "<mrow></mrow>"
-        case Letter(character, font):
+        case formulas.Letter(character, font):
             upright = (
                 ' mathvariant="normal"' if font == "roman" or (not character.isascii() and character.isupper()) else ""
             )
             return f"<mi{upright}>{escape(in_font(character, font))}</mi>"
-        case Number(digits, font):
+        case formulas.Number(digits, font):
             return f"<mn>{''.join(in_font(digit, font) for digit in digits)}</mn>"
-        case Word(text, font, function):
+        case formulas.Word(text, font, function):
             return _word("".join(in_font(letter, font) for letter in text), function)
-        case Sign():
+        case formulas.Sign():
             return _sign(item)
-        case Space(em):
+        case formulas.Space(em):
             return f'<mspace width="{em:.3g}em"></mspace>'
-        case Row():
+        case formulas.Row():
             return _row(item)
-        case Fraction(numerator, denominator, ruled):
+        case formulas.Fraction(numerator, denominator, ruled):
             rule = "" if ruled else ' linethickness="0"'
             return f"<mfrac{rule}>{_row(numerator)}{_row(denominator)}</mfrac>"
-        case Root(radicand, degree):
+        case formulas.Root(radicand, degree):
             return (
                 f"<msqrt>{_row(radicand)}</msqrt>"
                 if degree is None
                 else f"<mroot>{_row(radicand)}{_row(degree)}</mroot>"
             )
-        case Scripted():
+        case formulas.Scripted():
             return _scripted(item)
         case _:
             return _layout(item)
 
 
-def _layout(item: Accented | Stacked | Fenced | Matrix | Hidden | Boxed) -> str:
+def _layout(
+    item: formulas.Layout,
+) -> str:
     match item:
-        case Accented("cancel", body):
+        case formulas.Accented("cancel", body):
             return f'<menclose notation="updiagonalstrike">{_row(body)}</menclose>'
-        case Accented(accent, body):
+        case formulas.Accented(accent, body):
             stretch = "true" if accent in _STRETCHES else "false"
             mark = f'<mo stretchy="{stretch}">{_MARKS[accent]}</mo>'
             if accent in UNDER:
                 return f'<munder accentunder="true">{_row(body)}{mark}</munder>'
             return f'<mover accent="true">{_row(body)}{mark}</mover>'
-        case Stacked(base, above, below):
+        case formulas.Stacked(base, above, below):
             return _under_over(_row(base), below, above)
-        case Fenced(left, body, right):
+        case formulas.Fenced(left, body, right):
             return f"<mrow>{_fence(left, 'prefix')}{_row(body)}{_fence(right, 'postfix')}</mrow>"
-        case Matrix():
+        case formulas.Matrix():
             return _matrix(item)
-        case Hidden(body):
+        case formulas.Hidden(body):
             return f"<mphantom>{_row(body)}</mphantom>"
-        case Boxed(body):
+        case formulas.Boxed(body):
             return f'<mrow style="border: 1px solid; padding: 0.2em">{_row(body)}</mrow>'
 
 
@@ -126,7 +111,7 @@ def _applied(function: str) -> str:
     return f"<mrow>{function}<mo>\u2061</mo></mrow>"
 
 
-def _sign(sign: Sign) -> str:
+def _sign(sign: formulas.Sign) -> str:
     character = escape(sign.character)
     if sign.size > 1:
         return f'<mo minsize="{sign.size:g}em" maxsize="{sign.size:g}em" stretchy="true">{character}</mo>'
@@ -145,32 +130,32 @@ def _fence(character: str, form: str) -> str:
     return f'<mo fence="true" stretchy="true" form="{form}">{escape(character)}</mo>' if character else ""
 
 
-def _scripted(item: Scripted) -> str:
+def _scripted(item: formulas.Scripted) -> str:
     base = item.base
-    if isinstance(base, Word) and base.function:
+    if isinstance(base, formulas.Word) and base.function:
         attach = _under_over if base.limits else _sub_sup
         return _applied(attach(_identifier(base.text), item.sub, item.sup))
-    below = isinstance(base, Sign) and base.role == "large" and base.character not in _INTEGRALS
-    brace = isinstance(base, Accented) and base.accent in {"overbrace", "underbrace"}
+    below = isinstance(base, formulas.Sign) and base.role == "large" and base.character not in _INTEGRALS
+    brace = isinstance(base, formulas.Accented) and base.accent in {"overbrace", "underbrace"}
     written = _write(base)
     return _under_over(written, item.sub, item.sup) if below or brace else _sub_sup(written, item.sub, item.sup)
 
 
-def _sub_sup(base: str, sub: Row | None, sup: Row | None) -> str:
+def _sub_sup(base: str, sub: formulas.Row | None, sup: formulas.Row | None) -> str:
     if sub is not None and sup is not None:
         return f"<msubsup>{base}{_row(sub)}{_row(sup)}</msubsup>"
     name, script = ("msub", sub) if sup is None else ("msup", sup)
     return f"<{name}>{base}{_row(script)}</{name}>"
 
 
-def _under_over(base: str, below: Row | None, above: Row | None) -> str:
+def _under_over(base: str, below: formulas.Row | None, above: formulas.Row | None) -> str:
     if below is not None and above is not None:
         return f"<munderover>{base}{_row(below)}{_row(above)}</munderover>"
     name, script = ("munder", below) if above is None else ("mover", above)
     return f"<{name}>{base}{_row(script)}</{name}>"
 
 
-def _matrix(matrix: Matrix) -> str:
+def _matrix(matrix: formulas.Matrix) -> str:
     rows = "".join(
         "<mtr>" + "".join(_cell(cell, matrix.columns[place : place + 1]) for place, cell in enumerate(row)) + "</mtr>"
         for row in matrix.rows
@@ -178,6 +163,6 @@ def _matrix(matrix: Matrix) -> str:
     return f"<mtable>{rows}</mtable>"
 
 
-def _cell(cell: Row, column: str) -> str:
+def _cell(cell: formulas.Row, column: str) -> str:
     align = f' style="text-align: {_ALIGN[column]}"' if column in {"l", "r"} else ""
     return f"<mtd{align}>{_row(cell)}</mtd>"

@@ -1,14 +1,14 @@
-"""A formula by what it means rather than how LaTeX spells it: the one form that every other notation is written from.
+"""From parsed LaTeX to what it means.
 
 Digits are joined to numbers, letters of operator names and upright words to words, font switches become the font of
-each letter, and every symbol is a Unicode character with its role.
+each letter.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from unrender import latex
 from unrender.errors import LatexError, NotationError
+from unrender.formats import formulas
 from unrender.latex.characters import (
     ACCENTS,
     DELIMITERS,
@@ -24,115 +24,6 @@ from unrender.latex.characters import (
     Role,
 )
 
-
-@dataclass(frozen=True)
-class Letter:
-    character: str
-    font: Font = "italic"
-
-
-@dataclass(frozen=True)
-class Number:
-    text: str
-    font: Font = "italic"
-
-
-@dataclass(frozen=True)
-class Word:
-    """Upright letters that belong together; `function` ones are operators, `limits` ones carry their scripts below."""
-
-    text: str
-    font: Font = "roman"
-    function: bool = False
-    limits: bool = False
-
-
-@dataclass(frozen=True)
-class Sign:
-    character: str
-    role: Role
-    size: float = 1.0
-
-
-@dataclass(frozen=True)
-class Space:
-    em: float
-
-
-@dataclass(frozen=True)
-class Row:
-    items: tuple["Math", ...]
-
-
-@dataclass(frozen=True)
-class Fraction:
-    numerator: Row
-    denominator: Row
-    ruled: bool = True
-
-
-@dataclass(frozen=True)
-class Root:
-    radicand: Row
-    degree: Row | None
-
-
-@dataclass(frozen=True)
-class Scripted:
-    base: "Math | None"
-    sub: Row | None
-    sup: Row | None
-
-
-@dataclass(frozen=True)
-class Accented:
-    """A body under (or, for underlines, over) an accent named as in LaTeX."""
-
-    accent: str
-    body: Row
-
-
-@dataclass(frozen=True)
-class Stacked:
-    """A base with something above or below it."""
-
-    base: Row
-    above: Row | None
-    below: Row | None
-
-
-@dataclass(frozen=True)
-class Fenced:
-    """A body between delimiters that grow with it; an empty string is no delimiter."""
-
-    left: str
-    body: Row
-    right: str
-
-
-@dataclass(frozen=True)
-class Matrix:
-    columns: str
-    rows: tuple[tuple[Row, ...], ...]
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """Something that only takes up space."""
-
-    body: Row
-
-
-@dataclass(frozen=True)
-class Boxed:
-    body: Row
-
-
-Math = (
-    Letter | Number | Word | Sign | Space | Row | Fraction | Root | Scripted | Accented | Stacked | Fenced | Matrix
-    | Hidden | Boxed
-)  # fmt: skip
-
 _SIZES = {"big": 1.2, "Big": 1.8, "bigg": 2.4, "Bigg": 3.0}
 _ARROWS = {"xrightarrow": "→", "xleftarrow": "←", "xleftrightarrow": "↔", "xRightarrow": "⇒"}
 _WIDEST = 100.0  # em
@@ -140,7 +31,7 @@ _TRANSPARENT = frozenset({"mathop", "mathbin", "mathrel", "mathord", "mathopen",
                           "lefteqn", "rlap", "llap", "smash"})  # fmt: skip
 
 
-def read_formula(text: str) -> Row:
+def read_formula(text: str) -> formulas.Row:
     """Parse LaTeX; a NotationError when it is malformed or uses a command without a known meaning."""
     try:
         nodes = latex.parse(text)
@@ -149,28 +40,14 @@ def read_formula(text: str) -> Row:
     return _row(nodes, "italic")
 
 
-def plain_text(row: Row) -> str | None:
-    """Return the text of a row of letters, words and numbers; None if there is anything else in it."""
-    parts = []
-    for item in row.items:
-        match item:
-            case Letter(character):
-                parts.append(character)
-            case Number(text) | Word(text):
-                parts.append(text)
-            case _:
-                return None
-    return "".join(parts)
+def _row(nodes: Sequence[latex.Node], font: Font) -> formulas.Row:
+    return formulas.Row(tuple(_joined(_items(nodes, font))))
 
 
-def _row(nodes: Sequence[latex.Node], font: Font) -> Row:
-    return Row(tuple(_joined(_items(nodes, font))))
-
-
-def _items(nodes: Sequence[latex.Node], font: Font) -> Iterator[Math]:
+def _items(nodes: Sequence[latex.Node], font: Font) -> Iterator[formulas.Math]:
     if latex.Symbol("\\atop") in nodes:
         middle = list(nodes).index(latex.Symbol("\\atop"))
-        yield Fraction(_row(nodes[:middle], font), _row(nodes[middle + 1 :], font), ruled=False)
+        yield formulas.Fraction(_row(nodes[:middle], font), _row(nodes[middle + 1 :], font), ruled=False)
         return
     negate = False
     for node in nodes:
@@ -181,7 +58,7 @@ def _items(nodes: Sequence[latex.Node], font: Font) -> Iterator[Math]:
         elif isinstance(node, latex.Command) and node.name[1:] in FONT_COMMANDS:
             yield from _argument(node.arguments[0], FONT_COMMANDS[node.name[1:]]).items
         elif isinstance(node, latex.Command) and node.name == "\\pmod":
-            yield from (Space(1.0), _modulus(node.arguments[0], font))
+            yield from (formulas.Space(1.0), _modulus(node.arguments[0], font))
         elif not (isinstance(node, latex.Symbol) and node.token in SILENT):
             item = _item(node, font)
             if item is not None:
@@ -189,106 +66,108 @@ def _items(nodes: Sequence[latex.Node], font: Font) -> Iterator[Math]:
                 negate = False
 
 
-def _item(node: latex.Node, font: Font) -> Math | None:
+def _item(node: latex.Node, font: Font) -> formulas.Math | None:
     match node:
         case latex.Symbol(token):
             return _symbol(token, font)
         case latex.Group(items):
             return _unwrapped(_row(items, font))
         case latex.Script(base, sub, sup):
-            return Scripted(
+            return formulas.Scripted(
                 None if base is None else _item(base, font),
                 None if sub is None else _argument(sub, font),
                 None if sup is None else _argument(sup, font),
             )
         case latex.Fence(left, items, right):
-            return Fenced(_delimiter(left), _row(items, font), _delimiter(right))
+            return formulas.Fenced(_delimiter(left), _row(items, font), _delimiter(right))
         case latex.Array(columns, rows):
             cells = tuple(tuple(_row(cell, font) for cell in row) for row in rows)
-            return Matrix(columns.replace("|", ""), cells)
+            return formulas.Matrix(columns.replace("|", ""), cells)
         case latex.Command(name, arguments, option):
             return _command(name.removeprefix("\\"), arguments, option, font)
 
 
-def _symbol(token: str, font: Font) -> Math:
+def _symbol(token: str, font: Font) -> formulas.Math:
     if token in SPACES:
-        return Space(SPACES[token])
+        return formulas.Space(SPACES[token])
     if token.isascii() and token.isalpha() and len(token) == 1:
-        return Letter(token, font)
+        return formulas.Letter(token, font)
     if token.isdigit():
-        return Number(token, font)
+        return formulas.Number(token, font)
     if token.startswith("\\") and token[1:] in LETTERS:
-        return Letter(LETTERS[token[1:]], font)
+        return formulas.Letter(LETTERS[token[1:]], font)
     if token in SIGNS:
         character, role = SIGNS[token]
-        return Sign(character, role)
+        return formulas.Sign(character, role)
     if token in {"\\bmod", "\\mod", "\\pmod"}:
-        return Word("mod", function=True)
+        return formulas.Word("mod", function=True)
     raise NotationError(f"The formula uses {token}, whose meaning outside LaTeX is not known.")
 
 
 def _command(
     name: str, arguments: tuple[latex.Node, ...], option: Sequence[latex.Node] | None, font: Font
-) -> Math | None:
+) -> formulas.Math | None:
     if name in FONT_COMMANDS:
         return _unwrapped(_argument(arguments[0], FONT_COMMANDS[name]))
     if name in {"operatorname", "operatorname*"}:
         return _operator(_argument(arguments[0], "roman"), limits=name.endswith("*"))
     if name in {"hspace", "vspace"}:
-        return Space(_length(arguments[0])) if name == "hspace" else None
+        return formulas.Space(_length(arguments[0])) if name == "hspace" else None
     if name.rstrip("lrm") in _SIZES:
         return _sized(name, arguments[0])
     rows = [_argument(argument, font) for argument in arguments]
     if name in {"frac", "binom"}:
-        fraction = Fraction(rows[0], rows[1], ruled=name == "frac")
-        return fraction if name == "frac" else Fenced("(", Row((fraction,)), ")")
+        fraction = formulas.Fraction(rows[0], rows[1], ruled=name == "frac")
+        return fraction if name == "frac" else formulas.Fenced("(", formulas.Row((fraction,)), ")")
     if name == "sqrt":
-        return Root(rows[0], None if option is None else _row(option, font))
+        return formulas.Root(rows[0], None if option is None else _row(option, font))
     if name == "substack":
-        return Matrix("c", tuple((row,) for row in rows))
+        return formulas.Matrix("c", tuple((row,) for row in rows))
     if name == "pmod":
         return _modulus(arguments[0], font)
     if name in ACCENTS or name in {"bcancel", "xcancel"}:
-        return Accented("cancel" if name.endswith("cancel") else name, rows[0])
+        return formulas.Accented("cancel" if name.endswith("cancel") else name, rows[0])
     if name in {"stackrel", "overset"}:
-        return Stacked(rows[1], rows[0], None)
+        return formulas.Stacked(rows[1], rows[0], None)
     if name == "underset":
-        return Stacked(rows[1], None, rows[0])
+        return formulas.Stacked(rows[1], None, rows[0])
     if name in _ARROWS:
-        arrow = Row((Sign(_ARROWS[name], "relation"),))
-        return Stacked(arrow, rows[0], None if option is None else _row(option, font))
+        arrow = formulas.Row((formulas.Sign(_ARROWS[name], "relation"),))
+        return formulas.Stacked(arrow, rows[0], None if option is None else _row(option, font))
     if name.endswith("phantom"):
-        return Hidden(rows[0])
+        return formulas.Hidden(rows[0])
     if name in {"boxed", "fbox"}:
-        return Boxed(rows[0])
+        return formulas.Boxed(rows[0])
     if name in _TRANSPARENT:
         return _unwrapped(rows[0])
     raise NotationError(f"The formula uses \\{name}, whose meaning outside LaTeX is not known.")
 
 
-def _argument(node: latex.Node, font: Font) -> Row:
+def _argument(node: latex.Node, font: Font) -> formulas.Row:
     return _row(node.items if isinstance(node, latex.Group) else (node,), font)
 
 
-def _modulus(argument: latex.Node, font: Font) -> Fenced:
-    return Fenced("(", Row((Word("mod", function=True), *_argument(argument, font).items)), ")")
+def _modulus(argument: latex.Node, font: Font) -> formulas.Fenced:
+    return formulas.Fenced(
+        "(", formulas.Row((formulas.Word("mod", function=True), *_argument(argument, font).items)), ")"
+    )
 
 
-def _unwrapped(row: Row) -> Math:
+def _unwrapped(row: formulas.Row) -> formulas.Math:
     return row.items[0] if len(row.items) == 1 else row
 
 
-def _operator(name: Row, *, limits: bool) -> Math:
-    text = plain_text(Row(tuple(item for item in name.items if not isinstance(item, Space))))
-    return name if text is None else Word(text, function=True, limits=limits)
+def _operator(name: formulas.Row, *, limits: bool) -> formulas.Math:
+    text = formulas.plain_text(formulas.Row(tuple(item for item in name.items if not isinstance(item, formulas.Space))))
+    return name if text is None else formulas.Word(text, function=True, limits=limits)
 
 
-def _sized(name: str, delimiter: latex.Node) -> Sign:
+def _sized(name: str, delimiter: latex.Node) -> formulas.Sign:
     assert isinstance(delimiter, latex.Symbol)
     character = _delimiter(delimiter.token)
     _, role = SIGNS.get(delimiter.token, ("", "ordinary"))
     side: Role = {"l": "open", "r": "close", "m": "relation"}.get(name[-1], role)  # type: ignore[assignment]
-    return Sign(character, side, _SIZES[name.rstrip("lrm")])
+    return formulas.Sign(character, side, _SIZES[name.rstrip("lrm")])
 
 
 def _delimiter(token: str) -> str:
@@ -306,27 +185,29 @@ def _length(argument: latex.Node) -> float:
         return 1.0  # \fill, or a length given by a name: some space
 
 
-def _negated(item: Math) -> Math:
-    if isinstance(item, Sign):
-        return Sign(NEGATED.get(item.character, item.character + "\u0338"), item.role, item.size)
-    return Accented("cancel", Row((item,)))
+def _negated(item: formulas.Math) -> formulas.Math:
+    if isinstance(item, formulas.Sign):
+        return formulas.Sign(NEGATED.get(item.character, item.character + "\u0338"), item.role, item.size)
+    return formulas.Accented("cancel", formulas.Row((item,)))
 
 
-def _joined(items: Iterator[Math]) -> list[Math]:
+def _joined(items: Iterator[formulas.Math]) -> list[formulas.Math]:
     """Join digits to numbers and upright letters to words."""
-    joined: list[Math] = []
+    joined: list[formulas.Math] = []
     for item in items:
         last = joined[-1] if joined else None
         before = joined[-2] if len(joined) > 1 else None
         match last, item:
-            case Number(text, font), Number(more, other) if font == other:
-                joined[-1] = Number(text + more, font)
-            case Sign("."), Number(more, font) if isinstance(before, Number) and "." not in before.text:
-                joined[-2:] = [Number(f"{before.text}.{more}", before.font)]
-            case Letter(one, "roman"), Letter(two, "roman"):
-                joined[-1] = Word(one + two)
-            case Word(text, "roman", False), Letter(more, "roman"):
-                joined[-1] = Word(text + more)
+            case formulas.Number(text, font), formulas.Number(more, other) if font == other:
+                joined[-1] = formulas.Number(text + more, font)
+            case formulas.Sign("."), formulas.Number(more, font) if (
+                isinstance(before, formulas.Number) and "." not in before.text
+            ):
+                joined[-2:] = [formulas.Number(f"{before.text}.{more}", before.font)]
+            case formulas.Letter(one, "roman"), formulas.Letter(two, "roman"):
+                joined[-1] = formulas.Word(one + two)
+            case formulas.Word(text, "roman", False), formulas.Letter(more, "roman"):
+                joined[-1] = formulas.Word(text + more)
             case _:
                 joined.append(item)
     return joined

@@ -2,25 +2,8 @@
 
 from html import escape
 
-from unrender.formats.formulas.meaning import (
-    Accented,
-    Boxed,
-    Fenced,
-    Fraction,
-    Hidden,
-    Letter,
-    Math,
-    Matrix,
-    Number,
-    Root,
-    Row,
-    Scripted,
-    Sign,
-    Space,
-    Stacked,
-    Word,
-    read_formula,
-)
+from unrender.formats import formulas
+from unrender.formats.formulas.meaning import read_formula
 from unrender.latex.characters import ACCENTS, Font
 
 NAMESPACE = "http://schemas.openxmlformats.org/officeDocument/2006/math"
@@ -50,18 +33,18 @@ def formula_to_omml(text: str, *, display: bool = True) -> str:
     return f"<m:oMathPara>{equation}</m:oMathPara>" if display else equation
 
 
-def _items(items: tuple[Math, ...], operators: int = 0) -> str:
+def _items(items: tuple[formulas.Math, ...], operators: int = 0) -> str:
     """Write a row; a large operator takes in what follows it, up to the next relation."""
     parts: list[str] = []
     index = 0
     while index < len(items):
         item, index = items[index], index + 1
-        base = item.base if isinstance(item, Scripted) else item
+        base = formulas.core(item)
         end = index
-        if isinstance(base, Sign) and base.role == "large" and operators < _MOST_OPERATORS:
+        if isinstance(base, formulas.Sign) and base.role == "large" and operators < _MOST_OPERATORS:
             end = next((place for place in range(index, len(items)) if _is_end(items[place])), len(items))
-        if isinstance(base, Sign) and end > index:
-            scripts = item if isinstance(item, Scripted) else Scripted(base, None, None)
+        if isinstance(base, formulas.Sign) and end > index:
+            scripts = item if isinstance(item, formulas.Scripted) else formulas.Scripted(base, None, None)
             parts.append(_operator(base, scripts, _items(items[index:end], operators + 1)))
             index = end
         else:
@@ -69,12 +52,12 @@ def _items(items: tuple[Math, ...], operators: int = 0) -> str:
     return "".join(parts)
 
 
-def _is_end(item: Math) -> bool:
-    core = item.base if isinstance(item, Scripted) else item
-    return isinstance(core, Sign) and core.role in {"relation", "punctuation", "close"}
+def _is_end(item: formulas.Math) -> bool:
+    core = formulas.core(item)
+    return isinstance(core, formulas.Sign) and core.role in {"relation", "punctuation", "close"}
 
 
-def _operator(sign: Sign, scripts: Scripted, operand: str) -> str:
+def _operator(sign: formulas.Sign, scripts: formulas.Scripted, operand: str) -> str:
     place = "subSup" if sign.character in _INTEGRALS else "undOvr"
     hidden = [f'<m:{name}Hide m:val="{int(script is None)}"/>' for name, script in _both(scripts)]
     properties = f'<m:naryPr><m:chr m:val="{sign.character}"/><m:limLoc m:val="{place}"/>{"".join(hidden)}</m:naryPr>'
@@ -84,51 +67,53 @@ def _operator(sign: Sign, scripts: Scripted, operand: str) -> str:
     return f"<m:nary>{properties}{limits}<m:e>{operand}</m:e></m:nary>"
 
 
-def _both(scripts: Scripted) -> tuple[tuple[str, Row | None], tuple[str, Row | None]]:
+def _both(scripts: formulas.Scripted) -> tuple[tuple[str, formulas.Row | None], tuple[str, formulas.Row | None]]:
     return ("sub", scripts.sub), ("sup", scripts.sup)
 
 
-def _write(item: Math | None) -> str:
+def _write(item: formulas.Math | None) -> str:
     match item:
         case None:
             return _run(_NOTHING, "roman")
-        case Letter(text, font) | Number(text, font) | Word(text, font):
-            return _run(f"{text}\u2009" if isinstance(item, Word) and item.function else text, font)
-        case Sign(character):
+        case formulas.Letter(text, font) | formulas.Number(text, font) | formulas.Word(text, font):
+            return _run(f"{text}\u2009" if isinstance(item, formulas.Word) and item.function else text, font)
+        case formulas.Sign(character):
             return _run(character, "roman") if character else ""
-        case Space(em):
+        case formulas.Space(em):
             return (
                 _run(next((space for most, space in _SPACES if em < most), "\u2003\u2003"), "roman") if em > 0 else ""
             )
-        case Row(items):
+        case formulas.Row(items):
             return _items(items)
-        case Fraction(numerator, denominator, ruled):
+        case formulas.Fraction(numerator, denominator, ruled):
             kind = "" if ruled else '<m:fPr><m:type m:val="noBar"/></m:fPr>'
             return f"<m:f>{kind}{_element('num', numerator)}{_element('den', denominator)}</m:f>"
-        case Root(radicand, degree):
+        case formulas.Root(radicand, degree):
             hidden = '<m:radPr><m:degHide m:val="1"/></m:radPr>' if degree is None else ""
             index = "<m:deg/>" if degree is None else _element("deg", degree)
             return f"<m:rad>{hidden}{index}{_element('e', radicand)}</m:rad>"
-        case Scripted():
+        case formulas.Scripted():
             return _scripted(item)
         case _:
             return _layout(item)
 
 
-def _layout(item: Accented | Stacked | Fenced | Matrix | Hidden | Boxed) -> str:
+def _layout(
+    item: formulas.Layout,
+) -> str:
     match item:
-        case Accented(accent, body):
+        case formulas.Accented(accent, body):
             return _accented(accent, _element("e", body))
-        case Stacked(base, above, below):
+        case formulas.Stacked(base, above, below):
             return _limits(_items(base.items), below, above)
-        case Fenced(left, body, right):
+        case formulas.Fenced(left, body, right):
             ends = f'<m:begChr m:val="{escape(left)}"/><m:endChr m:val="{escape(right)}"/>'
             return f"<m:d><m:dPr>{ends}</m:dPr>{_element('e', body)}</m:d>"
-        case Matrix():
+        case formulas.Matrix():
             return _matrix(item)
-        case Hidden(body):
+        case formulas.Hidden(body):
             return f'<m:phant><m:phantPr><m:show m:val="0"/></m:phantPr>{_element("e", body)}</m:phant>'
-        case Boxed(body):
+        case formulas.Boxed(body):
             return f"<m:borderBox>{_element('e', body)}</m:borderBox>"
 
 
@@ -145,13 +130,13 @@ def _accented(accent: str, body: str) -> str:
     return f'<m:acc><m:accPr><m:chr m:val="{ACCENTS[accent]}"/></m:accPr>{body}</m:acc>'
 
 
-def _scripted(item: Scripted) -> str:
+def _scripted(item: formulas.Scripted) -> str:
     base = item.base
-    written = _run(base.text, base.font) if isinstance(base, Word) else _write(base)
-    below = (isinstance(base, Word) and base.limits) or (
-        isinstance(base, Sign) and base.role == "large" and base.character not in _INTEGRALS
+    written = _run(base.text, base.font) if isinstance(base, formulas.Word) else _write(base)
+    below = (isinstance(base, formulas.Word) and base.limits) or (
+        isinstance(base, formulas.Sign) and base.role == "large" and base.character not in _INTEGRALS
     )
-    if below or (isinstance(base, Accented) and base.accent in _BRACES):
+    if below or (isinstance(base, formulas.Accented) and base.accent in _BRACES):
         return _limits(written, item.sub, item.sup)
     name = {(True, True): "sSubSup", (True, False): "sSub", (False, True): "sSup"}[
         item.sub is not None, item.sup is not None
@@ -160,14 +145,14 @@ def _scripted(item: Scripted) -> str:
     return f"<m:{name}><m:e>{written}</m:e>{scripts}</m:{name}>"
 
 
-def _limits(base: str, below: Row | None, above: Row | None) -> str:
+def _limits(base: str, below: formulas.Row | None, above: formulas.Row | None) -> str:
     for name, script in (("limLow", below), ("limUpp", above)):
         if script is not None:
             base = f"<m:{name}><m:e>{base}</m:e>{_element('lim', script)}</m:{name}>"
     return base
 
 
-def _matrix(matrix: Matrix) -> str:
+def _matrix(matrix: formulas.Matrix) -> str:
     width = max((len(row) for row in matrix.rows), default=0)
     sides = [_SIDES[side] for side in matrix.columns[:width].ljust(width, "c")]
     columns = "".join(f'<m:mc><m:mcPr><m:count m:val="1"/><m:mcJc m:val="{side}"/></m:mcPr></m:mc>' for side in sides)
@@ -175,11 +160,11 @@ def _matrix(matrix: Matrix) -> str:
     return f'<m:m><m:mPr><m:plcHide m:val="1"/><m:mcs>{columns}</m:mcs></m:mPr>{rows}</m:m>'
 
 
-def _cell(row: tuple[Row, ...], place: int) -> str:
+def _cell(row: tuple[formulas.Row, ...], place: int) -> str:
     return _element("e", row[place]) if place < len(row) else "<m:e/>"
 
 
-def _element(name: str, row: Row) -> str:
+def _element(name: str, row: formulas.Row) -> str:
     return f"<m:{name}>{_items(row.items) or _run(_NOTHING, 'roman')}</m:{name}>"
 
 

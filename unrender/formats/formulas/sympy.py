@@ -9,23 +9,8 @@ before a bracket with commas, are functions; a subscript is part of the name; e 
 from collections.abc import Callable, Sequence
 
 from unrender.errors import NotationError
-from unrender.formats.formulas.meaning import (
-    Accented,
-    Fenced,
-    Fraction,
-    Hidden,
-    Letter,
-    Math,
-    Matrix,
-    Number,
-    Root,
-    Row,
-    Scripted,
-    Sign,
-    Space,
-    Word,
-    read_formula,
-)
+from unrender.formats import formulas
+from unrender.formats.formulas.meaning import read_formula
 from unrender.formats.formulas.sympy_names import (
     FUNCTIONS,
     Names,
@@ -35,42 +20,41 @@ from unrender.formats.formulas.sympy_names import (
     is_atom,
     is_d,
     name_of,
+    pair_brackets,
     split_power,
 )
 
 _RELATIONS = {"=": "Eq", "≠": "Ne", "<": "Lt", ">": "Gt", "≤": "Le", "≥": "Ge", "⩽": "Le", "⩾": "Ge"}
 _INVERSES = {"sin": "asin", "cos": "acos", "tan": "atan", "sinh": "asinh", "cosh": "acosh", "tanh": "atanh"}
 _LARGE = {"∑": "Sum", "∏": "Product"}
-_CLOSING = {"(": ")", "[": "]", "{": "}", "⌊": "⌋", "⌈": "⌉"}
-_ROUNDING = {"⌊": "floor", "⌈": "ceiling"}
+_FENCED = {"()": "", "[]": "", "{}": "", "||": "Abs", "⌊⌋": "floor", "⌈⌉": "ceiling"}  # the function a fence stands for
+_MATRICES = {"()": "", "[]": "", "||": ".det()"}
 _MAX_DEPTH = 40  # of brackets; deeper ones must not exhaust the stack
 _FUNCTION_LETTERS = "fghFGH"
+_ENDS_ARGUMENT = formulas.Word | formulas.Fenced | formulas.Sign  # of a function without brackets
 
 
 def formula_to_sympy(text: str) -> str:
     """Write a LaTeX formula as a short Python program that ends in `formula = ...`."""
     names = Names()
     items = list(read_formula(text).items)
-    while items and (isinstance(items[-1], Space) or items[-1] in (Sign(".", "punctuation"), Sign(",", "punctuation"))):
+    while items and (
+        isinstance(items[-1], formulas.Space)
+        or items[-1] in (formulas.Sign(".", "punctuation"), formulas.Sign(",", "punctuation"))
+    ):
         items.pop()
-    body = _Parser(items, names).formula()
-    lines = [f"from sympy import {', '.join(sorted({*names.imports, *(['symbols'] if names.symbols else [])}))}"]
-    if names.symbols:
-        variables = sorted(names.symbols)
-        quoted = " ".join(names.symbols[variable] for variable in variables)
-        lines += ["", f'{", ".join(variables)} = symbols("{quoted}")']
-    return "\n".join([*(lines if names.imports or names.symbols else []), f"formula = {body}"])
+    return names.program(_Parser(items, names).formula())
 
 
 class _Parser:
     """Recursive descent over the items of a row."""
 
-    def __init__(self, items: Sequence[Math], names: Names, depth: int = 0) -> None:
+    def __init__(self, items: Sequence[formulas.Math], names: Names, depth: int = 0) -> None:
         if depth > _MAX_DEPTH:
             raise NotationError(f"SymPy cannot express brackets nested more than {_MAX_DEPTH} deep.")
         self._depth = depth
-        self._items = [item for item in items if not isinstance(item, Space | Hidden)]
-        self._place = 0
+        self._items = pair_brackets(item for item in items if not isinstance(item, formulas.Space | formulas.Hidden))
+        self._next = 0
         self._names = names
 
     def formula(self) -> str:
@@ -94,18 +78,18 @@ class _Parser:
         return parts
 
     def _finish(self) -> None:
-        if self._place < len(self._items):
-            raise cannot(self._items[self._place])
+        if self._next < len(self._items):
+            raise cannot(self._items[self._next])
 
     def _relation(self) -> str:
         sides, relations = [bare(self._sum())], list[str]()
         while sign := self._take_sign("".join(_RELATIONS)):
             relations.append(self._names.use(_RELATIONS[sign]))
             sides.append(bare(self._sum()))
-        pairs = [f"{name}({sides[place]}, {sides[place + 1]})" for place, name in enumerate(relations)]
-        if not pairs:
-            return sides[0]
-        return pairs[0] if len(pairs) == 1 else f"{self._names.use('And')}({', '.join(pairs)})"
+        pairs = [f"{name}({sides[index]}, {sides[index + 1]})" for index, name in enumerate(relations)]
+        if len(pairs) > 1:
+            return self._names.call("And", *pairs)
+        return pairs[0] if pairs else sides[0]
 
     def _sum(self) -> str:
         result = ""
@@ -113,153 +97,106 @@ class _Parser:
             sign = self._take_sign("+−")
             if result and not sign:
                 return result
-            minus = "-" if sign == "−" else ""
-            joint = (" - " if minus else " + ") if result else minus
-            result += joint + self._term()
+            joint = " - " if sign == "−" else " + "
+            result += (joint if result else joint.strip(" +")) + self._term()
 
     def _term(self) -> str:
         result = self._factor()
         while True:
-            if self._take_sign("⋅×∗"):
+            if self._take_sign("⋅×∗") or self._begins_factor():
                 result = f"{result}*{self._factor()}"
             elif self._take_sign("/"):
-                result = self._quotient(result, self._factor())
-            elif self._begins_factor():
-                result = f"{result}*{self._factor()}"
+                result = self._names.quotient(result, self._factor())
             else:
                 return result
 
     def _begins_factor(self) -> bool:
-        item = self._peek()
-        core = item.base if isinstance(item, Scripted) else item
-        if isinstance(core, Sign):
-            return core.role in {"open", "large"} or core.character == "∞"
-        return core is not None
+        core = formulas.core(self._peek())
+        return (core.role == "large" or core.character == "∞") if isinstance(core, formulas.Sign) else core is not None
 
     def _factor(self) -> str:
         item = self._take()
-        power: Row | None = None
-        if isinstance(item, Scripted) and not isinstance(item.base, Sign | Word):
+        power: formulas.Row | None = None
+        if isinstance(item, formulas.Scripted) and not isinstance(item.base, formulas.Sign | formulas.Word):
             item, power = split_power(item)
-        if isinstance(item, Letter) and item.character == "e" and power is not None:
-            return f"{self._names.use('exp')}({self._inner(power)})"
+        if isinstance(item, formulas.Letter) and item.character == "e" and power is not None:
+            return self._names.call("exp", self._inner(power))
         base = self._atom(item)
         if self._take_sign("!"):
-            base = f"{self._names.use('factorial')}({base})"
+            base = self._names.call("factorial", base)
         return base if power is None else self._power(base, power)
 
-    def _atom(self, item: Math) -> str:
+    def _atom(self, item: formulas.Math) -> str:
         match item:
-            case Number(text):
+            case formulas.Number(text):
                 return text
-            case Letter("π"):
+            case formulas.Letter("π"):
                 return self._names.use("pi")
-            case Letter():
+            case (
+                formulas.Letter()
+                | formulas.Accented()
+                | formulas.Scripted(base=formulas.Letter() | formulas.Accented())
+            ):
                 return self._named(item)
-            case Sign("∞"):
+            case formulas.Sign("∞"):
                 return self._names.use("oo")
-            case Sign(character, "open") if character in _CLOSING:
-                return self._bracketed(character)
-            case Sign(role="large") | Scripted(base=Sign(role="large")):
+            case formulas.Sign(role="large") | formulas.Scripted(base=formulas.Sign(role="large")):
                 return self._large(item)
-            case Word() | Scripted(base=Word()):
+            case formulas.Word() | formulas.Scripted(base=formulas.Word()):
                 return self._word(item)
-            case Scripted(base=Letter() | Accented()):
-                return self._named(item)
-            case Accented():
-                return self._named(item)
-            case Row():
+            case formulas.Row():
                 return f"({self._inner(item)})"
-            case Fraction(numerator, denominator, True):
+            case formulas.Fraction(numerator, denominator, True):
                 return self._fraction(numerator, denominator)
-            case Root(radicand, degree):
-                inner = self._inner(radicand)
-                if degree is None:
-                    return f"{self._names.use('sqrt')}({inner})"
-                return f"{self._names.use('root')}({inner}, {self._inner(degree)})"
-            case Fenced():
+            case formulas.Root(radicand, None):
+                return self._names.call("sqrt", self._inner(radicand))
+            case formulas.Root(radicand, degree) if degree is not None:
+                return self._names.call("root", self._inner(radicand), self._inner(degree))
+            case formulas.Fenced():
                 return self._fenced(item)
         raise cannot(item)
 
-    def _bracketed(self, opening: str) -> str:
-        """Parse up to the closing bracket, which may carry a power."""
-        depth, start = 1, self._place
-        while depth:
-            item = self._take()
-            core = item.base if isinstance(item, Scripted) else item
-            if isinstance(core, Sign):
-                depth += (core.character == opening) - (core.character == _CLOSING[opening])
-        closing = self._items[self._place - 1]
-        inner = f"({self._part(self._items[start : self._place - 1]).expression()})"
-        if opening in _ROUNDING:
-            inner = self._names.use(_ROUNDING[opening]) + inner
-        if not isinstance(closing, Scripted):
-            return inner
-        if closing.sub is not None or closing.sup is None:
-            raise cannot(closing)
-        return self._power(inner, closing.sup)
-
-    def _fenced(self, item: Fenced) -> str:
-        match item:
-            case Fenced("(", Row((Fraction(top, bottom, False),)), ")"):
-                return f"{self._names.use('binomial')}({self._inner(top)}, {self._inner(bottom)})"
-            case Fenced(left, Row((Matrix() as matrix,)), right) if (left, right) in {
-                ("(", ")"),
-                ("[", "]"),
-                ("|", "|"),
-            }:
+    def _fenced(self, item: formulas.Fenced) -> str:
+        match item.left + item.right, item.body:
+            case "()", formulas.Row((formulas.Fraction(top, bottom, False),)):
+                return self._names.call("binomial", self._inner(top), self._inner(bottom))
+            case fence, formulas.Row((formulas.Matrix() as matrix,)) if fence in _MATRICES:
                 if len({len(row) for row in matrix.rows}) > 1:
                     raise NotationError("SymPy cannot express a matrix whose rows differ in length.")
                 rows = ", ".join(f"[{', '.join(self._inner(cell) for cell in row)}]" for row in matrix.rows)
-                return f"{self._names.use('Matrix')}([{rows}])" + (".det()" if left == "|" else "")
-            case Fenced(left, body, right):
-                if _CLOSING.get(left) == right and left not in _ROUNDING:
-                    return f"({self._inner(body)})"
-                name = {("|", "|"): "Abs", ("⌊", "⌋"): "floor", ("⌈", "⌉"): "ceiling"}.get((left, right))
-                if name is not None:
-                    return f"{self._names.use(name)}({self._inner(body)})"
+                return f"{self._names.use('Matrix')}([{rows}]){_MATRICES[fence]}"
+            case fence, body if fence in _FENCED:
+                name = _FENCED[fence]
+                return f"{self._names.use(name) if name else ''}({self._inner(body)})"
         raise cannot(item)
 
-    def _named(self, item: Math) -> str:
-        name = name_of(item)
-        if self._is_application(name):
-            arguments = self._call_arguments()
-            return f'{self._names.use("Function")}("{name}")({", ".join(arguments)})'
+    def _named(self, item: formulas.Math) -> str:
+        name, bracket = name_of(item), self._bracket_ahead()
+        if bracket and (name in _FUNCTION_LETTERS or formulas.Sign(",", "punctuation") in bracket.body.items):
+            return self._call(f'{self._names.use("Function")}("{name}")')
         return self._names.symbol(name)
 
-    def _is_application(self, name: str) -> bool:
-        """Whether the bracket that follows a name, if one does, holds the arguments of a function."""
-        following = self._peek()
-        if isinstance(following, Fenced) and (following.left, following.right) == ("(", ")"):
-            inside: Sequence[Math] = following.body.items
-        elif following == Sign("(", "open"):
-            inside = self._until_closing()
-        else:
-            return False
-        return name in _FUNCTION_LETTERS or Sign(",", "punctuation") in inside
+    def _bracket_ahead(self) -> formulas.Fenced | None:
+        """Return the round brackets that come next, perhaps with a power; they may hold arguments."""
+        bracket = formulas.core(self._peek())
+        return bracket if isinstance(bracket, formulas.Fenced) and bracket.left + bracket.right == "()" else None
 
-    def _until_closing(self) -> Sequence[Math]:
-        depth = 0
-        for place in range(self._place, len(self._items)):
-            item = self._items[place]
-            depth += (item == Sign("(", "open")) - (item == Sign(")", "close"))
-            if depth == 0:
-                return self._items[self._place + 1 : place]
-        raise NotationError("SymPy cannot express a formula with an unclosed bracket.")
+    def _call(self, function: str, *more: str) -> str:
+        """Apply a function to the bracket that comes next; a power of the bracket is one of the result."""
+        item = self._take()
+        bracket = formulas.core(item)
+        assert isinstance(bracket, formulas.Fenced)
+        applied = f"{function}({', '.join([*self._part(bracket.body.items).arguments(), *more])})"
+        if not isinstance(item, formulas.Scripted):
+            return applied
+        if item.sub is not None or item.sup is None:
+            raise cannot(item)
+        return self._power(applied, item.sup)
 
-    def _call_arguments(self) -> list[str]:
-        if isinstance(self._peek(), Fenced):
-            fenced = self._take()
-            assert isinstance(fenced, Fenced)
-            return self._part(fenced.body.items).arguments()
-        inside = self._until_closing()
-        self._place += len(inside) + 2
-        return self._part(inside).arguments()
-
-    def _word(self, item: Math) -> str:
-        word = item.base if isinstance(item, Scripted) else item
-        assert isinstance(word, Word)
-        scripts = item if isinstance(item, Scripted) else Scripted(word, None, None)
+    def _word(self, item: formulas.Math) -> str:
+        word = formulas.core(item)
+        assert isinstance(word, formulas.Word)
+        scripts = item if isinstance(item, formulas.Scripted) else formulas.Scripted(word, None, None)
         if word.text == "lim" and scripts.sub is not None:
             return self._limit(scripts.sub)
         if word.text not in FUNCTIONS:
@@ -267,45 +204,39 @@ class _Parser:
                 raise NotationError(f"SymPy cannot express the operator {word.text}.")
             return self._named(item)
         name = FUNCTIONS[word.text]
-        if scripts.sup == Row((Sign("−", "binary"), Number("1"))) and name in _INVERSES:
-            name, scripts = _INVERSES[name], Scripted(word, scripts.sub, None)
-        arguments = self._function_arguments()
-        if name == "log" and (scripts.sub is not None or word.text == "lg"):
-            arguments.append("10" if scripts.sub is None else self._inner(scripts.sub))
-        applied = f"{self._names.use(name)}({', '.join(arguments)})"
-        return applied if scripts.sup is None else self._power(applied, scripts.sup)
+        if scripts.sup == formulas.Row((formulas.Sign("−", "binary"), formulas.Number("1"))) and name in _INVERSES:
+            name, scripts = _INVERSES[name], formulas.Scripted(word, scripts.sub, None)
+        logarithm = name == "log" and (scripts.sub is not None or word.text == "lg")
+        base = [("10" if scripts.sub is None else self._inner(scripts.sub))] if logarithm else []
+        applied = self._applied(self._names.use(name), base)
+        return applied if scripts.sup is None else self._power(grouped(applied), scripts.sup)
 
-    def _function_arguments(self) -> list[str]:
-        following = self._peek()
-        if following == Sign("(", "open") or (isinstance(following, Fenced) and following.left == "("):
-            return self._call_arguments()
+    def _applied(self, function: str, more: list[str]) -> str:
+        """Apply a function to the bracket that comes next or, without one, to the factors up to the next function."""
+        if self._bracket_ahead():
+            return self._call(function, *more)
         product = [self._factor()]
-        while self._begins_factor() and not isinstance(self._peek(), Word | Fenced) and not self._is_function_ahead():
+        while self._begins_factor() and not isinstance(formulas.core(self._peek()), _ENDS_ARGUMENT):
             product.append(self._factor())
-        return ["*".join(product)]
+        return f"{function}({', '.join(['*'.join(product), *more])})"
 
-    def _is_function_ahead(self) -> bool:
-        item = self._peek()
-        core = item.base if isinstance(item, Scripted) else item
-        return isinstance(core, Word) or (isinstance(core, Sign) and core.role in {"open", "large"})
-
-    def _limit(self, sub: Row) -> str:
-        arrows = [place for place, item in enumerate(sub.items) if item == Sign("→", "relation")]
+    def _limit(self, sub: formulas.Row) -> str:
+        arrows = [place for place, item in enumerate(sub.items) if item == formulas.Sign("→", "relation")]
         if len(arrows) != 1:
             raise NotationError("SymPy cannot express a limit without an arrow.")
         variable = self._part(sub.items[: arrows[0]]).expression()
         target = self._part(sub.items[arrows[0] + 1 :]).expression()
-        return f"{self._names.use('Limit')}({self._term()}, {variable}, {target})"
+        return self._names.call("Limit", self._term(), variable, target)
 
-    def _large(self, item: Math) -> str:
-        sign = item.base if isinstance(item, Scripted) else item
-        scripts = item if isinstance(item, Scripted) else Scripted(sign, None, None)
-        assert isinstance(sign, Sign)
+    def _large(self, item: formulas.Math) -> str:
+        sign = formulas.core(item)
+        scripts = item if isinstance(item, formulas.Scripted) else formulas.Scripted(sign, None, None)
+        assert isinstance(sign, formulas.Sign)
         if sign.character == "∫":
             return self._integral(scripts)
         if sign.character not in _LARGE or scripts.sub is None or scripts.sup is None:
             raise NotationError(f"SymPy cannot express {sign.character} without its limits.")
-        equals = Sign("=", "relation")
+        equals = formulas.Sign("=", "relation")
         if equals not in scripts.sub.items:
             raise NotationError(f"SymPy cannot express {sign.character} without a first value of its index.")
         middle = scripts.sub.items.index(equals)
@@ -313,69 +244,57 @@ class _Parser:
         if not index.isidentifier():
             raise NotationError(f"SymPy cannot express {sign.character} over {index}; its index must be a name.")
         first = self._part(scripts.sub.items[middle + 1 :]).expression()
-        body = self._term()
-        return f"{self._names.use(_LARGE[sign.character])}({body}, ({index}, {first}, {self._inner(scripts.sup)}))"
+        return self._names.call(_LARGE[sign.character], self._term(), f"({index}, {first}, {self._inner(scripts.sup)})")
 
-    def _integral(self, scripts: Scripted) -> str:
+    def _integral(self, scripts: formulas.Scripted) -> str:
         """Parse an integrand and its d x, whichever comes first."""
-        start = self._place
+        start = self._next
         pairs = enumerate(zip(self._items[start:], self._items[start + 1 :], strict=False), start)
-        end = next((place for place, (one, two) in pairs if is_d(one) and isinstance(two, Letter)), None)
+        end = next((place for place, (one, two) in pairs if is_d(one) and isinstance(two, formulas.Letter)), None)
         if end is None:
             raise NotationError("SymPy cannot express an integral whose variable is not given as d x.")
         variable = self._names.symbol(name_of(self._items[end + 1]))
         if end == start:
-            self._place = start + 2
+            self._next = start + 2
             body = self._term() if self._begins_factor() else "1"
         else:
             body = self._part(self._items[start:end]).expression()
-            self._place = end + 2
-        if scripts.sub is None or scripts.sup is None:
-            return f"{self._names.use('Integral')}({body}, {variable})"
-        limits = f"({variable}, {self._inner(scripts.sub)}, {self._inner(scripts.sup)})"
-        return f"{self._names.use('Integral')}({body}, {limits})"
+            self._next = end + 2
+        if scripts.sub is not None and scripts.sup is not None:
+            variable = f"({variable}, {self._inner(scripts.sub)}, {self._inner(scripts.sup)})"
+        return self._names.call("Integral", body, variable)
 
-    def _fraction(self, numerator: Row, denominator: Row) -> str:
+    def _fraction(self, numerator: formulas.Row, denominator: formulas.Row) -> str:
         if len(denominator.items) == 2 and is_d(denominator.items[0]) and numerator.items and is_d(numerator.items[0]):
-            if denominator.items[0] != numerator.items[0] or not isinstance(denominator.items[1], Letter):
+            if denominator.items[0] != numerator.items[0] or not isinstance(denominator.items[1], formulas.Letter):
                 raise NotationError("SymPy cannot express this derivative.")
             body = self._part(numerator.items[1:]).expression() if len(numerator.items) > 1 else self._factor()
-            return f"{self._names.use('Derivative')}({body}, {self._names.symbol(name_of(denominator.items[1]))})"
-        quotient = self._quotient(grouped(self._inner(numerator)), grouped(self._inner(denominator)))
+            return self._names.call("Derivative", body, self._names.symbol(name_of(denominator.items[1])))
+        quotient = self._names.quotient(grouped(self._inner(numerator)), grouped(self._inner(denominator)))
         return quotient if is_atom(quotient) else f"({quotient})"
 
-    def _quotient(self, dividend: str, divisor: str) -> str:
-        """Divide exactly: Python's own / would turn two whole numbers into a float."""
-        if dividend.isdigit() and divisor.isdigit():
-            return f"{self._names.use('Rational')}({dividend}, {divisor})"
-        return f"{self._exact(dividend)}/{divisor}"
+    def _power(self, base: str, power: formulas.Row) -> str:
+        return f"{self._names.exact(base)}**{grouped(self._inner(power))}"
 
-    def _power(self, base: str, power: Row) -> str:
-        return f"{self._exact(base)}**{grouped(self._inner(power))}"
-
-    def _exact(self, number: str) -> str:
-        has_letters = any(character.isalpha() for character in number)
-        return number if has_letters else f"{self._names.use('sympify')}({number})"
-
-    def _inner(self, row: Row) -> str:
+    def _inner(self, row: formulas.Row) -> str:
         return self._part(row.items).expression()
 
-    def _part(self, items: Sequence[Math]) -> "_Parser":
+    def _part(self, items: Sequence[formulas.Math]) -> "_Parser":
         """Return a parser for what stands inside something here."""
         return _Parser(items, self._names, self._depth + 1)
 
-    def _peek(self) -> Math | None:
-        return self._items[self._place] if self._place < len(self._items) else None
+    def _peek(self) -> formulas.Math | None:
+        return self._items[self._next] if self._next < len(self._items) else None
 
-    def _take(self) -> Math:
-        if self._place >= len(self._items):
+    def _take(self) -> formulas.Math:
+        if self._next >= len(self._items):
             raise NotationError("SymPy cannot express this formula: something is missing after its last sign.")
-        self._place += 1
-        return self._items[self._place - 1]
+        self._next += 1
+        return self._items[self._next - 1]
 
     def _take_sign(self, characters: str) -> str:
         item = self._peek()
-        if isinstance(item, Sign) and item.character in characters:
-            self._place += 1
+        if isinstance(item, formulas.Sign) and item.character in characters:
+            self._next += 1
             return item.character
         return ""

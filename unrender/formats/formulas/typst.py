@@ -2,25 +2,8 @@
 
 # ruff: noqa: RUF001 - characters that look alike are meant
 
-from unrender.formats.formulas.meaning import (
-    Accented,
-    Boxed,
-    Fenced,
-    Fraction,
-    Hidden,
-    Letter,
-    Math,
-    Matrix,
-    Number,
-    Root,
-    Row,
-    Scripted,
-    Sign,
-    Space,
-    Stacked,
-    Word,
-    read_formula,
-)
+from unrender.formats import formulas
+from unrender.formats.formulas.meaning import read_formula
 from unrender.latex.characters import GREEK, Font
 
 _VARIANTS = {"ϵ": "epsilon.alt", "ε": "epsilon", "ϕ": "phi.alt", "φ": "phi", "ϑ": "theta.alt", "ϰ": "kappa.alt",
@@ -48,7 +31,7 @@ _MATCHED = "⟨⟩⌊⌋⌈⌉⟦⟧⟮⟯⎰⎱⌜⌝"  # Typst wants these in 
 _PLAIN = {",": ",", ";": ";", ":": ":"}  # harmless where they do not part arguments
 _BRACKETS = {"(": 1, ")": -1}
 _SPACES = {3: "thin", 4: "med", 5: "thick", 18: "quad", 36: "wide"}  # in eighteenths of an em
-_MATRIX_DELIMITERS = {("(", ")"), ("[", "]"), ("|", "|"), ("‖", "‖"), ("{", "}")}
+_AROUND = {"()", "[]", "||", "‖‖", "{}"}
 
 
 def formula_to_typst(text: str) -> str:
@@ -56,7 +39,7 @@ def formula_to_typst(text: str) -> str:
     return _row(read_formula(text), call=False)
 
 
-def _row(row: Row | None, *, call: bool = True) -> str:
+def _row(row: formulas.Row | None, *, call: bool = True) -> str:
     """Write a row; inside a call, commas and colons would part its arguments, so they go by name."""
     items = row.items if row is not None else ()
     names = dict(_NAMED_SIGNS) if call else _NAMED_SIGNS | _PLAIN
@@ -66,53 +49,55 @@ def _row(row: Row | None, *, call: bool = True) -> str:
     return " ".join(parts).replace("( ", "(").replace(" )", ")") or '""'
 
 
-def _write(item: Math | None, names: dict[str, str]) -> str:
+def _write(item: formulas.Math | None, names: dict[str, str]) -> str:
     match item:
         case None:
             return '""'
-        case Letter(character, font):
+        case formulas.Letter(character, font):
             return _in_font(_LETTERS.get(character, character), font)
-        case Number(digits, font):
+        case formulas.Number(digits, font):
             return _in_font(digits, "italic" if font == "roman" else font)
-        case Word(text, font, function, limits):
+        case formulas.Word(text, font, function, limits):
             return _word(text, font, function, limits)
-        case Sign(character):
+        case formulas.Sign(character):
             return _sign(character, names)
-        case Space(em):
+        case formulas.Space(em):
             return _SPACES.get(round(em * 18), f"#h({em:.3g}em)")
-        case Row():
+        case formulas.Row():
             return _row(item)
-        case Fraction(numerator, denominator, ruled):
+        case formulas.Fraction(numerator, denominator, ruled):
             over, under = _row(numerator), _row(denominator)
             return f"frac({over}, {under})" if ruled else f"mat(delim: #none, {over}; {under})"
-        case Root(radicand, degree):
+        case formulas.Root(radicand, degree):
             return f"sqrt({_row(radicand)})" if degree is None else f"root({_row(degree)}, {_row(radicand)})"
-        case Scripted():
+        case formulas.Scripted():
             return _scripted(item, names)
         case _:
             return _layout(item)
 
 
-def _layout(item: Accented | Stacked | Fenced | Matrix | Hidden | Boxed) -> str:
+def _layout(
+    item: formulas.Layout,
+) -> str:
     match item:
-        case Accented(accent, body):
+        case formulas.Accented(accent, body):
             return f"{_ACCENTS[accent]}({_row(body)})"
-        case Stacked(base, above, below):
+        case formulas.Stacked(base, above, below):
             return f"limits({_row(base)}){_scripts(below, above)}"
-        case Fenced("(", Row((Fraction(top, bottom, False),)), ")"):
+        case formulas.Fenced("(", formulas.Row((formulas.Fraction(top, bottom, False),)), ")"):
             return f"binom({_row(top)}, {_row(bottom)})"
-        case Fenced(left, Row((Matrix() as matrix,)), right) if (left, right) in _MATRIX_DELIMITERS:
+        case formulas.Fenced(left, formulas.Row((formulas.Matrix() as matrix,)), right) if left + right in _AROUND:
             return _matrix(matrix, f'"{left}"')
-        case Fenced("(", body, ")"):
+        case formulas.Fenced("(", body, ")"):
             return f"({_row(body)})"
-        case Fenced(left, body, right):
+        case formulas.Fenced(left, body, right):
             inner = [_sign(left, _NAMED_SIGNS), _row(body), _sign(right, _NAMED_SIGNS)]
             return f"lr({' '.join(part for part in inner if part)})"
-        case Matrix():
+        case formulas.Matrix():
             return _matrix(item, "#none")
-        case Hidden(body):
+        case formulas.Hidden(body):
             return f"#hide($ {_row(body)} $)"
-        case Boxed(body):
+        case formulas.Boxed(body):
             return f"#box(stroke: 0.5pt, inset: 3pt, $ {_row(body)} $)"
 
 
@@ -133,9 +118,9 @@ def _sign(character: str, names: dict[str, str]) -> str:
     return names.get(character, "\\" + character if character and character in _MATCHED else character)
 
 
-def _sign_of(item: Math) -> str:
-    base = item.base if isinstance(item, Scripted) else item
-    return base.character if isinstance(base, Sign) else ""
+def _sign_of(item: formulas.Math) -> str:
+    base = formulas.core(item)
+    return base.character if isinstance(base, formulas.Sign) else ""
 
 
 def _is_balanced(characters: list[str]) -> bool:
@@ -147,30 +132,30 @@ def _is_balanced(characters: list[str]) -> bool:
     return depth == 0
 
 
-def _scripted(item: Scripted, names: dict[str, str]) -> str:
+def _scripted(item: formulas.Scripted, names: dict[str, str]) -> str:
     match item.base:
-        case Accented("overbrace" | "underbrace" as accent, body):
+        case formulas.Accented("overbrace" | "underbrace" as accent, body):
             note = item.sup if accent == "overbrace" else item.sub
             other = (item.sub, None) if accent == "overbrace" else (None, item.sup)
             braced = f"{accent}({_row(body)})" if note is None else f"{accent}({_row(body)}, {_row(note)})"
             return braced + _scripts(*other)
-        case Row(items) if len(items) != 1:
+        case formulas.Row(items) if len(items) != 1:
             below = "" if item.sub is None else f", br: {_row(item.sub)}"
             above = "" if item.sup is None else f", tr: {_row(item.sup)}"
             return f"attach({_row(item.base)}{below}{above})"
-        case Sign(character) if character in _MATCHED or names.get(character) == "(":
+        case formulas.Sign(character) if character in _MATCHED or names.get(character) == "(":
             return f'{_sign(character, names)} ""{_scripts(item.sub, item.sup)}'
         case base:
             return _write(base, names) + _scripts(item.sub, item.sup)
 
 
-def _scripts(sub: Row | None, sup: Row | None) -> str:
+def _scripts(sub: formulas.Row | None, sup: formulas.Row | None) -> str:
     below = "" if sub is None else f"_({_row(sub)})"
     above = "" if sup is None else f"^({_row(sup)})"
     return below + above
 
 
-def _matrix(matrix: Matrix, delimiter: str) -> str:
+def _matrix(matrix: formulas.Matrix, delimiter: str) -> str:
     sides = set(matrix.columns)
     align = {"l": ", align: #left", "r": ", align: #right"}.get(sides.pop(), "") if len(sides) == 1 else ""
     rows = "; ".join(", ".join(_row(cell) for cell in row) for row in matrix.rows)
