@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import count, groupby, takewhile
 
 from unrender.documents import Block, Box, Line, Page, Status
-from unrender.formats.marked import CELL, HEADINGS, inline_markdown, join_lines, plain_text
+from unrender.formats.marked import CELL, HEADINGS, balanced, inline_markdown, join_lines, plain_text
 from unrender.formats.tables import make_table
 from unrender.images.opening import PageText
 from unrender.reading.page.displays import write_display
@@ -25,7 +25,7 @@ from unrender.reading.page.places import (
     TEXT,
     Region,
 )
-from unrender.reading.page.rows import ReadRow
+from unrender.reading.page.rows import ReadRow, join_parts
 from unrender.reading.page.straight import Straight
 from unrender.reading.systems import Sheet
 
@@ -44,12 +44,8 @@ class _Piece:
     """A region with the lines that were read in it."""
 
     region: Region
-    rows: tuple[tuple[ReadRow, ...], ...]  # cells of rows; one cell, except in tables
+    rows: tuple[ReadRow, ...]
     lines: tuple[Line, ...]
-
-    @property
-    def texts(self) -> list[ReadRow]:
-        return [cell for row in self.rows for cell in row]
 
 
 def make_page(
@@ -58,35 +54,29 @@ def make_page(
     """Put a page together; where it has a text layer that agrees, words are taken from it."""
     known = None if layer is None else Layer(layer, sheet.image.width, sheet.image.height)
     pieces = [_piece(number, region, found, straight, known) for number, region in enumerate(regions)]
-    pieces = _joined([piece for piece in pieces if piece.region.kind == FIGURE or piece.texts])
+    pieces = _joined([piece for piece in pieces if piece.region.kind == FIGURE or piece.rows])
     blocks = tuple(_grouped(_first_continued([_block(piece, straight) for piece in pieces])))
-    rows = [row for piece in pieces for row in piece.texts]
+    rows = [row for piece in pieces for row in piece.rows]
     return sheet.page(_status(rows, blocks), blocks)
 
 
 def _piece(number: int, region: Region, found: Found, straight: Straight, layer: Layer | None) -> _Piece:
-    rows: list[tuple[ReadRow, ...]] = []
+    rows: list[ReadRow] = []
     lines: list[Line] = []
-    for position, row in enumerate(region.rows):
-        box = straight.to_page(Box(*row.box))
-        if row.cells:
-            cells = tuple(
-                found.get((number, position, index), ReadRow((), 1.0)) if cell is not None else ReadRow((), 1.0)
-                for index, cell in enumerate(row.cells)
-            )
-            places = [None if cell is None else straight.to_page(Box(*cell)) for cell in row.cells]
-        else:
-            cells = (found.get((number, position, 0), ReadRow((), 1.0)),)
-            places = [box]
+    for position, place in enumerate(region.rows):
+        box = straight.to_page(Box(*place.box))
+        row = join_parts(_parts(found, number, position))
         if layer is not None and region.kind != FORMULA:
-            cells = tuple(
-                cell if place is None else layer.correct(cell, place) for cell, place in zip(cells, places, strict=True)
-            )
-        if any(cell.tokens for cell in cells):
-            rows.append(cells)
-            text = " | ".join(cell.markdown for cell in cells)
-            lines.append(Line(text, box, min(cell.confidence for cell in cells)))
+            row = layer.correct(row, box)
+        if row.tokens:
+            rows.append(row)
+            lines.append(Line(row.markdown, box, row.confidence))
     return _Piece(region, tuple(rows), tuple(lines))
+
+
+def _parts(found: Found, number: int, position: int) -> list[ReadRow]:
+    numbers = takewhile(lambda index: (number, position, index) in found, count())
+    return [found[number, position, index] for index in numbers]
 
 
 def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
@@ -108,7 +98,7 @@ def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
 
 def _is_open(piece: _Piece) -> bool:
     """Say whether a paragraph may go on: it does not end with a full stop at the end of a short line."""
-    text = piece.rows[-1][-1].markdown.rstrip()
+    text = piece.rows[-1].markdown.rstrip()
     rows = piece.region.rows
     short = len(rows) > 1 and rows[-1].box[2] < rows[0].box[2] - 4 * rows[-1].letters
     return not (text.endswith((".", ":", "?", "!")) and short)
@@ -116,7 +106,7 @@ def _is_open(piece: _Piece) -> bool:
 
 def _block(piece: _Piece, straight: Straight) -> Block:
     kind, region = piece.region.kind, piece.region
-    sure = [row.confidence for row in piece.texts if row.tokens]
+    sure = [row.confidence for row in piece.rows if row.tokens]
     block = Block(
         kind="text",
         box=straight.to_page(Box(*region.box)),
@@ -128,14 +118,13 @@ def _block(piece: _Piece, straight: Straight) -> Block:
     if kind == FIGURE:
         return replace(block, kind="picture")
     if kind == TABLE:
-        texts = [[inline_markdown(cell.tokens) for cell in row] for row in piece.rows]
-        return replace(block, kind="table", children=make_table(texts, header_rows=1))
-    rows = [row[0].tokens for row in piece.rows]
+        return replace(block, kind="table", children=make_table(_cells(piece), header_rows=1))
+    rows = [row.tokens for row in piece.rows]
     if kind == FORMULA:
         return replace(block, kind="formula", text=write_display(rows))
     if kind == CODE:
         return replace(block, kind="code", text="\n".join(plain_text(row) for row in rows))
-    level = piece.rows[0][0].heading
+    level = piece.rows[0].heading
     text = inline_markdown(join_lines([[token for token in row if token not in (*HEADINGS, CELL)] for row in rows]))
     text = text.strip()
     if kind == HEADING or (level and len(rows) <= 2 and kind == TEXT and region.likely < 0.7):
@@ -150,6 +139,22 @@ def _block(piece: _Piece, straight: Straight) -> Block:
     if _BULLET.match(text) or (_LABEL.match(text) and kind == TEXT):
         return replace(block, kind="item", text=_BULLET.sub("- ", text))
     return replace(block, text=text)
+
+
+def _cells(piece: _Piece) -> list[list[str]]:
+    """Return the texts of a table's cells; every row has as many as the gaps between columns make."""
+    width = max(len(row.cells) for row in piece.region.rows)
+    rows: list[list[str]] = []
+    for row in piece.rows:
+        parts = [list(run) for is_mark, run in groupby(row.tokens, key=CELL.__eq__) if not is_mark]
+        marks = [len(list(run)) for is_mark, run in groupby(row.tokens, key=CELL.__eq__) if is_mark]
+        leading = marks.pop(0) if row.tokens[0] == CELL else 0
+        texts = [""] * leading
+        for part, gap in zip(parts, [*marks, 0], strict=False):
+            texts += [inline_markdown(balanced(part)).strip(), *([""] * (gap - 1))]
+        rows.append(texts)
+    width = max(width, *(len(row) for row in rows))
+    return [row + [""] * (width - len(row)) for row in rows]
 
 
 def _first_continued(blocks: Sequence[Block]) -> list[Block]:
@@ -201,7 +206,7 @@ def _level(text: str) -> int:
 
 
 def _source(piece: _Piece) -> str:
-    layered = [row.layered for row in piece.texts if row.tokens]
+    layered = [row.layered for row in piece.rows if row.tokens]
     if not any(layered):
         return ""
     return _FROM_LAYER if all(layered) else _FROM_BOTH

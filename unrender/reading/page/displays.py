@@ -1,5 +1,6 @@
 """Displayed formulas as LaTeX: rows one below the other, and the numbers beside them as tags."""
 
+import re
 from collections.abc import Sequence
 
 from unrender.formats.marked import DISPLAY, MARKERS, MATH, character_of
@@ -7,6 +8,9 @@ from unrender.formats.marked import DISPLAY, MARKERS, MATH, character_of
 _RELATIONS = frozenset(
     "= < > \\le \\leq \\ge \\geq \\approx \\equiv \\sim \\to \\in \\ll \\gg \\propto \\simeq".split()
 )
+_STOPS = (".", ",", ";", ":")
+_TAG = re.compile(r"\(([A-Za-z]?[.\d]{1,7}[a-z\u2019]?)\)$")
+_NUMBER_INSIDE = re.compile(r"[,.;] \( (?:[\d.a-z] ){1,6}\)$")
 _OPENING, _CLOSING = frozenset(["{", "\\{", "(", "["]), frozenset(["}", "\\}", ")", "]"])
 
 
@@ -36,10 +40,20 @@ def _parts(row: Sequence[str]) -> tuple[list[str], str]:
         elif token not in MARKERS:
             (formula if inside else outside).append(token)
     words = "".join(character_of(token) for token in outside).strip()
-    tag = words.strip("()") if words.startswith("(") and words.endswith(")") and len(words) < 12 else ""
-    if words and not tag:
-        formula += ["\\text{", words, "}"] if formula else outside
-    return formula, tag
+    numbered = _TAG.search(words)
+    if numbered is None and not words and _ends_with_number(formula):
+        start = len(formula) - 1 - formula[::-1].index("(")
+        return formula[:start], "".join(formula[start + 1 : -1])
+    rest = words[: numbered.start()].strip() if numbered else words
+    if rest:
+        formula += [rest] if rest in _STOPS else ["\\text{", rest, "}"] if formula else outside
+    return formula, numbered[1] if numbered else ""
+
+
+def _ends_with_number(formula: Sequence[str]) -> bool:
+    """Say whether a formula's number was read as a part of it: digits in brackets behind a comma or full stop."""
+    text = " ".join(formula)
+    return _NUMBER_INSIDE.search(text) is not None
 
 
 def _aligned(tokens: Sequence[str]) -> list[str]:

@@ -18,6 +18,7 @@ _GAP = 3.2  # the same: between two letters of one line
 _LEVEL = 0.45  # of the lower one's height: how much two letters of one line share
 _NEAR = 1.25  # times the height of small letters: chains whose middles are nearer are parts of one line
 _REACH = 2.2  # the same: a stroke farther from every line stands alone
+_SPACE = 0.4  # the same: between two words
 _RECENT = 4  # letters at the end of a chain that the next one is compared with
 _FEW = 3  # letters; a chain of no more is no line if another is near
 
@@ -90,6 +91,17 @@ def find_lines(boxes: Boxes, chosen: Sequence[int], letters: float) -> list[Line
             members.append([one])
     lines = [Line(tuple(sorted(each)), _bounds(boxes, each)) for each in members]
     return sorted(lines, key=lambda line: (line.middle, line.box[0]))
+
+
+def find_gaps(boxes: Boxes, letters: float) -> tuple[tuple[int, int], ...]:
+    """Return the middle and the width of each space between words of a line."""
+    gaps: list[tuple[int, int]] = []
+    edge = None
+    for left, _, right, _ in boxes[boxes[:, 0].argsort()].tolist():
+        if edge is not None and left - edge > _SPACE * letters:
+            gaps.append(((left + edge) // 2, left - edge))
+        edge = right if edge is None else max(edge, right)
+    return tuple(gaps)
 
 
 def _chain(boxes: Boxes, cores: Sequence[int], letters: float) -> list[_Chain]:

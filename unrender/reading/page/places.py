@@ -16,12 +16,16 @@ WHOLE = (FORMULA, TABLE, FIGURE)  # regions that are found as rectangles before 
 
 @dataclass(frozen=True)
 class Row:
-    """A line to read; `letters` is the height of its small letters, `cells` are its parts where it is a table's."""
+    """A line to read; `letters` is the height of its small letters, `cells` are its parts where it is a table's.
+
+    `gaps` are where it may be cut: the middles and widths of the spaces between its strokes.
+    """
 
     box: Rectangle
     letters: float
     cells: tuple[Rectangle | None, ...] = ()
     begins: float = 0.0
+    gaps: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

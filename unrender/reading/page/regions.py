@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from unrender.engines.segmentation import Cells
 from unrender.images.pixels import find_strokes, stroke_boxes
 from unrender.reading.page.columns import Part, find_parts
-from unrender.reading.page.lines import Boxes, Line, find_lines
+from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines
+from unrender.reading.page.margins import line_numbers
 from unrender.reading.page.paragraphs import BEGINS, join_blocks
 from unrender.reading.page.places import (
     CAPTION,
@@ -37,6 +38,7 @@ _PROSE = (TEXT, HEADING, CAPTION, FOOTNOTE)
 _LEAST_CELLS = {FORMULA: 6, TABLE: 40, FIGURE: 40}
 _UNLIKELY = 0.6  # of a stroke to be nothing: above, it is dirt, a rule or a number in the margin
 _SPECK = 0.25  # of the letters' height: smaller strokes are dirt wherever they stand alone
+_NUMBER_WIDTH = 8.0  # times the letters' height: of the number of a formula, at most
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
 
 
@@ -77,6 +79,7 @@ def _look(straight: Straight, cells: Cells, scale: float) -> _Page:
     boxes = stroke_boxes(straight.gray < INK)
     sizes = np.maximum(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
     boxes = boxes[sizes >= max(1.0, _SPECK * straight.letters)]
+    boxes = boxes[~line_numbers(boxes, straight.letters)]
     likely = _mean_in(cells.kinds, boxes, scale)
     kinds = likely[:, 1:].argmax(axis=1) + 1
     kinds[likely[:, NOTHING] > _UNLIKELY] = NOTHING
@@ -190,10 +193,34 @@ def _in_order(
             for whole, home in zip(wholes, whole_homes, strict=True)
             if home == number
         ]
-        regions = join_blocks([*lines, *inside], part.column)
+        regions = join_blocks(_numbered(lines, inside, page.letters), part.column)
         if regions and regions[0].kind == TEXT:
             regions[0] = replace(regions[0], continued=regions[0].rows[0].begins < BEGINS)
         yield from regions
+
+
+def _numbered(lines: list[Region], wholes: list[Region], letters: float) -> list[Region]:
+    """Give formulas the numbers that stand beside them, in the margin of their column."""
+    kept: list[Region] = []
+    for line in lines:
+        middle = (line.box[1] + line.box[3]) / 2
+        narrow = line.box[2] - line.box[0] < _NUMBER_WIDTH * letters
+        beside = [
+            (number, index)
+            for number, whole in enumerate(wholes)
+            if narrow and whole.kind == FORMULA
+            for index, row in enumerate(whole.rows)
+            if row.box[1] < middle < row.box[3]
+        ]
+        if not beside:
+            kept.append(line)
+            continue
+        number, index = beside[0]
+        whole = wholes[number]
+        row = whole.rows[index]
+        rows = (*whole.rows[:index], replace(row, box=union_of([row.box, line.box])), *whole.rows[index + 1 :])
+        wholes[number] = replace(whole, rows=rows, box=union_of([whole.box, line.box]))
+    return [*kept, *wholes]
 
 
 def _homes(page: _Page, parts: Sequence[Part], boxes: Boxes) -> NDArray[np.int64]:
@@ -223,7 +250,8 @@ def _line_region(page: _Page, line: Line) -> Region:
     votes[FIGURE] = 0
     kind = int(votes.argmax())
     begins = _mean_in(page.cells.begins[None], np.array([line.box]), page.scale)[0, 0]
-    row = Row(line.box, _row_letters(page.boxes[members], page.letters), (), float(begins))
+    letters = _row_letters(page.boxes[members], page.letters)
+    row = Row(line.box, letters, (), float(begins), find_gaps(page.boxes[members], letters))
     return Region(kind, line.box, (row,), likely=float(votes[kind] / max(1e-6, votes.sum())))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from unrender.decoding.paths import Decoded
-from unrender.formats.marked import HEADINGS, balanced, inline_markdown
+from unrender.formats.marked import BREAK, HEADINGS, SPACE, balanced, inline_markdown, join_lines
 from unrender.tokens import Tokenizer
 
 _LONGEST_PERIOD = 24  # tokens of a loop
@@ -44,6 +44,21 @@ def read_row(decoded: Decoded, tokenizer: Tokenizer) -> ReadRow:
     logs = [*decoded.log_probabilities[: len(kept)], decoded.end_log_probability]
     sure = math.exp(sum(logs) / len(logs))
     return ReadRow(tuple(balanced(kept)), sure, looped, not decoded.complete and not looped)
+
+
+def join_parts(parts: Sequence[ReadRow]) -> ReadRow:
+    """Join the parts of a line that was read in several."""
+    if len(parts) == 1:
+        return parts[0]
+    tokens = [SPACE if token == BREAK else token for token in join_lines([part.tokens for part in parts])]
+    lengths = [len(part.tokens) + 1 for part in parts]
+    sure = sum(math.log(max(1e-9, part.confidence)) * length for part, length in zip(parts, lengths, strict=True))
+    return ReadRow(
+        tuple(tokens),
+        math.exp(sure / max(1, sum(lengths))),
+        any(part.looped for part in parts),
+        any(part.cut for part in parts),
+    )
 
 
 def without_loop(tokens: list[str]) -> tuple[list[str], bool]:

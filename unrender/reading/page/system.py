@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from unrender.errors import ConfigError
 from unrender.models.config import TextConfig
 from unrender.reading.looks import Look, Looking
 from unrender.reading.page.assembly import make_page
-from unrender.reading.page.places import Rectangle, Region
+from unrender.reading.page.places import Rectangle, Region, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, read_row
 from unrender.reading.page.straight import INK, Straight, straighten
@@ -26,6 +27,7 @@ from unrender.tasks import Task
 DPI = 200  # twice what the line reader sees of twelve-point letters
 LETTERS = 7.6  # pixels: the height of small letters, as strokes are measured, in the line reader's pictures
 LINES_AT_ONCE = 24
+LONGEST_PART = 40.0  # times the height of small letters: a longer line is read in parts
 _CELL_LETTERS = 1.62  # cells: the same on the pages that the layout network was trained on
 _MARGIN = 2  # pixels around a line, as the line reader sees it
 _LARGEST = 16.0  # pixels of small letters; larger pages are shrunk before they are taken apart
@@ -127,7 +129,7 @@ class PageSystem:
 
 @dataclass(frozen=True)
 class _Picture:
-    """A line as its reader sees it, and which line it is: region, row and, in a table, cell."""
+    """A part of a line as its reader sees it, and which it is: region, row, part."""
 
     image: Image.Image
     place: tuple[int, int, int]
@@ -190,9 +192,22 @@ def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np
 def _pictures(straight: Straight, regions: tuple[Region, ...]) -> Iterator[_Picture]:
     for number, region in enumerate(regions):
         for position, row in enumerate(region.rows):
-            for index, box in enumerate(row.cells or (row.box,)):
-                if box is not None:
-                    yield _Picture(cut(straight.gray, box, row.letters), (number, position, index))
+            for index, box in enumerate(split(row)):
+                yield _Picture(cut(straight.gray, box, row.letters), (number, position, index))
+
+
+def split(row: Row) -> list[Rectangle]:
+    """Cut a line that is longer than can be read reliably between words, into parts of about the same length."""
+    left, top, right, bottom = row.box
+    count = math.ceil((right - left) / (LONGEST_PART * row.letters))
+    edges = [left]
+    for number in range(1, count if row.gaps else 1):
+        aim = left + (right - left) * number / count
+        reach = (right - left) / count / 2
+        near = [gap for gap in row.gaps if abs(gap[0] - aim) < reach and gap[0] > edges[-1]]
+        if near:
+            edges.append(max(near, key=lambda gap: min(gap[1], 1.2 * row.letters) - abs(gap[0] - aim) / reach)[0])
+    return [(one, top, other, bottom) for one, other in pairwise([*edges, right])]
 
 
 def cut(gray: NDArray[np.uint8], box: Rectangle, letters: float) -> Image.Image:

@@ -5,6 +5,7 @@ The pages of a batch lie on canvases of one size; what the edge cuts off is lost
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -15,6 +16,7 @@ from unrender.training.page.layouts import Layout, Layouts
 
 _BATCHES_PER_BLOCK = 64
 _PAPER = 255
+_RARE = frozenset({"table", "code", "footnote", "footer"})
 _INK = 0.15  # how dark a cell is that tells which way the page lies
 _WITHOUT_LINES = frozenset({"figure", "display formula", "table", "code"})  # their beginning is that of the block
 
@@ -59,6 +61,13 @@ class LayoutStream:
     width: int
     seed: int
     noise: PageNoise = PAGE_NOISE
+    rare: float = 0.5  # share of pages on which something rare stands
+
+    @cached_property
+    def rare_pages(self) -> NDArray[np.int64]:
+        """The pages on which there is a table, code, a footnote or a running foot."""
+        found = (_RARE & {block.kind for block in self.layouts.blocks(one)} for one in range(len(self.layouts)))
+        return np.flatnonzero([bool(kinds) for kinds in found])
 
     @property
     def epoch_samples(self) -> int:
@@ -70,7 +79,11 @@ class LayoutStream:
     def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[LayoutBatch]:
         for position in range(index, _BATCHES_PER_BLOCK):
             rng = np.random.default_rng([self.seed, number, position])
-            chosen = rng.integers(len(self.layouts), size=self.batch)[part::parts]
+            chosen = rng.integers(len(self.layouts), size=self.batch)
+            if len(self.rare_pages):
+                others = rng.choice(self.rare_pages, self.batch)
+                chosen = np.where(rng.random(self.batch) < self.rare, others, chosen)
+            chosen = chosen[part::parts]
             seeds = rng.integers(2**31, size=self.batch)[part::parts]
             pages = [
                 vary(self.layouts[int(one)], self.noise, np.random.default_rng(seed), self.height, self.width)

@@ -129,15 +129,18 @@ class Layouts:
         return len(self.index)
 
     def __getitem__(self, number: int) -> Layout:
-        row = self.index[number]
-        blocks = tuple(
+        gray, labels = self._part(self._gray, number), self._part(self._labels, number)
+        return Layout(gray, labels, self.blocks(number), int(self.index[number]["group"]))
+
+    def blocks(self, number: int) -> tuple[BlockPlace, ...]:
+        """Return the blocks of a page in reading order."""
+        return tuple(
             BlockPlace(
                 str(record["kind"]), int(record["column"]), _box(record["box"]), tuple(map(_box, record["lines"])),
                 bool(record["continued"]), bool(record["continues"]),
             )
             for record in json.loads(self._blocks[number])
         )  # fmt: skip
-        return Layout(self._part(self._gray, number), self._part(self._labels, number), blocks, int(row["group"]))
 
     def _part(self, array: NDArray[np.uint8], number: int) -> Gray:
         row = self.index[number]
