@@ -53,6 +53,9 @@ def evaluate(
     report: Annotated[Path | None, typer.Option(help="Folder for report.html: plots, worst and random cases.")] = None,
     words: Annotated[str, typer.Option(help="Receipts only: given (the set's own words) or ocr.")] = "given",
     held_out: Annotated[bool, typer.Option(help="Receipts only: the fifth that is never trained on.")] = False,
+    no_text_layer: Annotated[
+        bool, typer.Option("--no-text-layer", help="Pages only: read a PDF's pixels, not the text it carries.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure a model on a dataset: read every picture and compare with its truth.
@@ -77,7 +80,7 @@ def evaluate(
         result = evaluate(
             reader,
             dataset,
-            options=Options(beams=beam),
+            options=Options(beams=beam, text_layer=not no_text_layer),
             comparison=comparison,
             words=kind,
             seen=seen,

@@ -19,6 +19,7 @@ from unrender.evaluation.datasets import Dataset, Example
 from unrender.evaluation.datasets.example import as_record
 from unrender.formats.donut import PLAIN_TEXT_KEY, parse_tags
 from unrender.formats.fields import as_lines
+from unrender.formats.markdown import write_markdown
 from unrender.metrics import Glyph, Measure, calibration_error, glyph_f1, is_right, score_records, valid
 from unrender.metrics.measure import mean_of
 from unrender.tasks import Task
@@ -104,10 +105,11 @@ class Scoring:
     def _text(self, example: Example, document: Document) -> Case:
         truth = example.text or ""
         lines = self.task.notation == "markdown"  # where blocks end is part of the text
-        reference, prediction = (_form(text, self.comparison, lines) for text in (truth, document.written))
+        written = write_markdown(document) if lines else document.written
+        reference, prediction = (_form(text, self.comparison, lines) for text in (truth, written))
         return Case(
             example=example,
-            text=document.written,
+            text=written,
             reference=reference,
             prediction=prediction,
             confidence=document.confidence,
