@@ -182,12 +182,35 @@ def test_the_place_of_a_cut_is_reported(reader, monkeypatch):
     assert reader.read(bar(13)).status == Status("repetition", 1)
 
 
-def test_n_best_gives_that_many_readings_best_first(reader):
+def test_n_best_gives_that_many_readings_best_first(reader, monkeypatch):
+    best, *others = (
+        Decoded((token,), complete=True, log_probabilities=(log,)) for token, log in ((7, -0.1), (5, -1.0), (6, -3.0))
+    )
+    monkeypatch.setattr(
+        "unrender.decoding.paths.BeamPaths.result", lambda paths: replace(best, runners_up=tuple(others))
+    )
     [block] = reader.read(bar(13), Options(n_best=3)).blocks
     assert block.readings[0].text == block.text == "n7"
     confidences = [reading.confidence for reading in block.readings]
     assert len(confidences) == 3
     assert confidences == sorted(confidences, reverse=True)
+
+
+def test_n_best_of_a_search_gives_the_best_first_and_no_text_twice(reader):
+    [block] = reader.read(bar(13), Options(n_best=3)).blocks
+    texts = [reading.text for reading in block.readings]
+    assert texts[0] == block.text == "n7"
+    assert len(set(texts)) == len(texts) <= 3
+
+
+def test_readings_that_are_one_text_are_listed_once_with_their_chances_added(reader, monkeypatch):
+    best, other = (Decoded((token,), complete=True, log_probabilities=(-2.0,)) for token in (7, 6))
+    same = Decoded((7, CONFIG.generation.pad), complete=True, log_probabilities=(-2.0, 0.0))
+    best = replace(best, runners_up=(same, other))
+    monkeypatch.setattr("unrender.decoding.paths.BeamPaths.result", lambda paths: best)
+    [block] = reader.read(bar(13), Options(n_best=3)).blocks
+    assert [reading.text for reading in block.readings] == ["n7", "n6"]
+    assert block.readings[0].confidence == pytest.approx(2 * block.readings[1].confidence)
 
 
 class Listening(Watch):

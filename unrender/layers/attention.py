@@ -255,3 +255,13 @@ class DecoderState:
             return causal
         own = order[None, :] == order[before:, None]  # padding sees itself, so that no row of weights is empty
         return (causal & self._visible[:, None, :] | own)[:, None]
+
+
+def draw_alike(module: nn.Module, generator: torch.Generator) -> None:
+    """Draw what every model draws alike: convolutions at full strength, no bias, norms that change nothing."""
+    if isinstance(module, nn.Conv2d):
+        nn.init.kaiming_normal_(module.weight, mode="fan_out", generator=generator)
+    if isinstance(module, nn.LayerNorm | nn.BatchNorm2d):
+        nn.init.ones_(module.weight)
+    if isinstance(module, nn.Linear | nn.Conv2d | nn.LayerNorm | nn.BatchNorm2d) and module.bias is not None:
+        nn.init.zeros_(module.bias)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from unrender.errors import ConfigError
-from unrender.layers.attention import EncoderBlock
+from unrender.layers.attention import EncoderBlock, draw_alike
 from unrender.layers.cnn import CnnEncoder
 from unrender.layers.decoder import Decoder, DecoderLayer
 from unrender.layers.swin import SwinBlock, SwinEncoder
@@ -61,19 +61,11 @@ def _encoder(config: EncoderConfig) -> nn.Module:
 
 
 def _draw(module: nn.Module, generator: torch.Generator) -> None:
+    draw_alike(module, generator)
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight, generator=generator)
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
     elif isinstance(module, nn.Embedding):
         nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
-    elif isinstance(module, nn.Conv2d):
-        nn.init.kaiming_normal_(module.weight, mode="fan_out", generator=generator)
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
-    elif isinstance(module, nn.LayerNorm | nn.BatchNorm2d):
-        nn.init.ones_(module.weight)
-        nn.init.zeros_(module.bias)
     elif isinstance(module, SwinBlock):
         nn.init.normal_(module.bias_table, std=_TABLE_STD, generator=generator)
     elif isinstance(module, ViTEncoder):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, dropout, embedding
 
-from unrender.layers.attention import FeedForward
+from unrender.layers.attention import FeedForward, draw_alike
 from unrender.layers.visual import make_visual
 from unrender.models.layoutlmv2 import COORDINATES, LabelConfig, LayoutConfig, grid_boxes
 
@@ -56,20 +56,19 @@ class LabelModel(nn.Module):
     def encode(self, inputs: LabelInputs) -> LabelVectors:
         """Return the vectors of text and visual tokens after the last layer."""
         text, visual = self.embedding.text(inputs), self.embedding.picture(inputs)
-        boxes = self.embedding.grid.expand(len(text), -1, -1)
-        places = torch.arange(text.shape[1], device=text.device), torch.arange(visual.shape[1], device=text.device)
-        seen = torch.ones(visual.shape[:2], dtype=torch.bool, device=text.device)
-        order = (1, 0) if self.layout.order == "visual first" else (0, 1)
-        hidden = torch.cat([(text, visual)[side] for side in order], dim=1)
+        order = -1 if self.layout.order == "visual first" else 1
+
+        def join(of_text: Tensor, of_picture: Tensor, dim: int = 1) -> Tensor:
+            return torch.cat([of_text, of_picture][::order], dim=dim)
+
         hidden = self.encoder(
-            hidden,
-            torch.cat([(inputs.boxes, boxes)[side] for side in order], dim=1),
-            torch.cat([places[side] for side in order]),
-            torch.cat([(inputs.mask, seen)[side] for side in order], dim=1),
+            join(text, visual),
+            join(inputs.boxes, self.embedding.grid.expand(len(text), -1, -1)),
+            join(torch.arange(text.shape[1]), torch.arange(visual.shape[1]), dim=0).to(text.device),
+            join(inputs.mask, torch.ones(visual.shape[:2], dtype=torch.bool, device=text.device)),
         )
-        lengths = [(text.shape[1], visual.shape[1])[side] for side in order]
-        parts = hidden.split(lengths, dim=1)
-        return LabelVectors(parts[order.index(0)], parts[order.index(1)], visual)
+        after, pictured = hidden.split([text.shape[1], visual.shape[1]][::order], dim=1)[::order]
+        return LabelVectors(after, pictured, visual)
 
     def pool(self, vectors: LabelVectors) -> Tensor:
         """Return one vector a page, from [CLS]: (B, C)."""
@@ -81,17 +80,9 @@ class LabelModel(nn.Module):
     def init_weights(self, generator: torch.Generator) -> None:
         """Draw every weight anew, as for training from scratch."""
         for module in self.modules():
+            draw_alike(module, generator)
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=_INIT_STD, generator=generator)
-                if isinstance(module, nn.Linear) and module.bias is not None:
-                    nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", generator=generator)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.LayerNorm | nn.BatchNorm2d):
-                nn.init.ones_(module.weight)
-                nn.init.zeros_(module.bias)
             elif isinstance(module, SpatialBias | SpatialAttention):
                 for parameter in module.parameters(recurse=False):
                     nn.init.zeros_(parameter)
@@ -180,15 +171,12 @@ class SpatialBias(nn.Module):
         self.x = nn.Parameter(torch.zeros(config.heads, config.spatial_buckets))
         self.y = nn.Parameter(torch.zeros(config.heads, config.spatial_buckets))
         self.farthest = max(config.max_positions, config.visual_tokens) - 1
-        far = torch.arange(-self.farthest, self.farthest + 1)
-        wide = torch.arange(-COORDINATES, COORDINATES + 1)
+        far = buckets(torch.arange(-self.farthest, self.farthest + 1), config.position_buckets, config.position_reach)
+        wide = buckets(torch.arange(-COORDINATES, COORDINATES + 1), config.spatial_buckets, config.spatial_reach)
         self.position_bucket: Tensor
         self.spatial_bucket: Tensor
-        near_bins, near_reach = config.position_buckets, config.position_reach
-        self.register_buffer("position_bucket", buckets(far, near_bins, near_reach), persistent=False)
-        self.register_buffer(
-            "spatial_bucket", buckets(wide, config.spatial_buckets, config.spatial_reach), persistent=False
-        )
+        self.register_buffer("position_bucket", far, persistent=False)
+        self.register_buffer("spatial_bucket", wide, persistent=False)
 
     @torch.no_grad()
     def lean(self, strength: float, cell: int) -> None:

@@ -127,19 +127,28 @@ class TextSystem:
     def _blocks(self, look: Look, options: Options) -> tuple[Block, ...]:
         """Return what the task makes of a look; where that is one block, it has its tokens with it."""
         look = replace(look, decoded=self._tidied(look.decoded))
-        decoded, wanted = look.decoded, options.n_best
+        decoded = look.decoded
         line = self.config.calibration if options.calibrated else AS_IT_IS
         blocks = self.task.parse(self.tokenizer.decode(decoded.tokens))
         if len(blocks) != 1:
             return blocks
-        best = (decoded, *decoded.runners_up)[:wanted] if wanted > 1 else ()
         whole = replace(
             blocks[0],
             tokens=tuple(self._tokens(look)),
             confidence=_confidence(decoded, line),
-            readings=tuple(self._reading(one, line) for one in best),
+            readings=self._readings(decoded, line)[: options.n_best] if options.n_best > 1 else (),
         )
         return (whole,)
+
+    def _readings(self, decoded: Decoded, line: Line) -> tuple[Reading, ...]:
+        """List the readings, best first; those that are one in readable form are listed once, their chances added."""
+        found: dict[str, Reading] = {}
+        for reading in (self._reading(one, line) for one in (decoded, *decoded.runners_up)):
+            before = found.setdefault(reading.text, reading)
+            if before is not reading:
+                chance = min(1.0, before.confidence + reading.confidence)
+                found[reading.text] = replace(before, confidence=chance)
+        return tuple(found.values())
 
     def _reading(self, decoded: Decoded, line: Line) -> Reading:
         text = self.tokenizer.decode(decoded.tokens)

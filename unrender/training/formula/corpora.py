@@ -15,10 +15,8 @@
 | browser, plots | formulas of all these kinds drawn by Chromium (KaTeX, MathML) and by matplotlib |
 """
 
-import lzma
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeGuard, TypeVar
@@ -28,9 +26,8 @@ from PIL import Image
 from rich.console import Console
 from rich.progress import Progress
 
-from unrender import latex
 from unrender.checkpoints import cache_folder
-from unrender.errors import ConfigError, DataError, LatexError
+from unrender.errors import ConfigError
 from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.datasets.strokes import PEN, draw, read_ink, vary
 from unrender.images.pixels import symbol_scale
@@ -44,13 +41,12 @@ from unrender.training.formula.labels import (
     MAX_TOKENS,
     Formula,
     is_held_out,
+    is_learnable,
     is_validation_paper,
-    load_corpus,
+    open_corpus,
     read_articles,
-    read_arxiv,
-    save_corpus,
-    visible,
-    vocabulary,
+    stands_alone,
+    unify,
 )
 from unrender.training.formula.pointing import annotate
 from unrender.training.formula.renderers import renderer
@@ -72,16 +68,18 @@ _OFFICIAL = ("printed", "handwritten")
 _LAYOUT_DPI = 100
 
 Item = TypeVar("Item")
+Pair = tuple[Path, str]  # picture and label
+Choice = Callable[[str], str | None]  # what of a label is written, if anything
 
 
 @dataclass(frozen=True)
-class _Job:
-    """One run of TeX: its formulas and the number that seeds its choices."""
+class _Plan:
+    """Formulas and how they are set: by TeX, or in the handwriting of a bank of glyphs."""
 
-    number: int
-    formulas: tuple[Formula, ...]
+    formulas: Sequence[Formula]
     bank: Path | None = None
     plain: float = _PLAIN  # the chance of Computer Modern at the usual size
+    number: int = 0  # of the run of TeX, which seeds its choices
 
 
 def make(name: str, source: Path, out: Path | None = None) -> Path:
@@ -91,58 +89,42 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
     folder = out or cache_folder() / "formula"
     folder.mkdir(parents=True, exist_ok=True)
     official = {kind: _official(source / f"im2latex-{kind}-validate") for kind in _OFFICIAL}
-    corpus = _corpus(source, folder, official)
+    corpus = open_corpus(source, folder, [label for pairs in official.values() for _, label in pairs])
     tokenizer = LatexTokenizer(read_list(folder / "tokenizer.json"))
     _make_official(folder, official, tokenizer)
     inline = [formula for formula in corpus if not formula.display and not is_validation_paper(formula.paper)]
     display = [formula for formula in corpus if formula.display and not is_validation_paper(formula.paper)]
     held = [formula for formula in corpus if is_validation_paper(formula.paper)]
     bank = _make_bank(folder, official["handwritten"])
-    labels = [Formula(label, 0, display=True) for _, label in official["printed"] if _learnable(label, tokenizer)]
-    symbols = [Formula(token, 0, display=False) for token in tokenizer.tokens if _stands_alone(token)]
-    plans: list[tuple[str, Sequence[Formula], Path | None]] = [
-        ("short", inline[:_SHORT], None),
-        ("short-hand", inline[_SHORT : _SHORT + _SHORT_HAND], bank),
-        ("typeset-held", held[:_HELD], None),
-        ("display-hand", display[-_DISPLAY_HAND:], bank),
-        ("display", display[:_DISPLAY], None),
-        ("symbols", symbols * _SYMBOL_SETTINGS, None),
-    ]
+    labels = [Formula(label, 0, display=True) for _, label in official["printed"] if is_learnable(label, tokenizer)]
+    symbols = [Formula(token, 0, display=False) for token in tokenizer.tokens if stands_alone(token)]
     _make_crohme(folder, source / "crohme-train", tokenizer)
-    for set_name, formulas, glyphs in plans:
-        _make_set(folder / set_name, formulas, glyphs, tokenizer)
-    _make_set(folder / "fonts", labels * _SETTINGS, None, tokenizer, plain=0.0)
     articles = list(read_articles(source / "planetmath-tex", tokenizer))
     made = list(make_up(_EVERYDAY, tokenizer))
-    _make_set(folder / "articles", articles, None, tokenizer, plain=0.6)
-    _make_set(folder / "everyday", made, None, tokenizer, plain=0.5)
-    _make_set(
-        folder / "lines",
-        list(stack(_LINES, [*articles, *made, *inline[:40_000]], tokenizer)),
-        None,
-        tokenizer,
-        plain=0.6,
-    )
+    lines = list(stack(_LINES, [*articles, *made, *inline[:40_000]], tokenizer))
+    plans = {
+        "short": _Plan(inline[:_SHORT]),
+        "short-hand": _Plan(inline[_SHORT : _SHORT + _SHORT_HAND], bank),
+        "typeset-held": _Plan(held[:_HELD]),
+        "display-hand": _Plan(display[-_DISPLAY_HAND:], bank),
+        "display": _Plan(display[:_DISPLAY]),
+        "symbols": _Plan(symbols * _SYMBOL_SETTINGS),
+        "fonts": _Plan(labels * _SETTINGS, plain=0.0),
+        "articles": _Plan(articles, plain=0.6),
+        "everyday": _Plan(made, plain=0.5),
+        "lines": _Plan(lines, plain=0.6),
+    }
+    for name, plan in plans.items():
+        _make_set(folder / name, plan, tokenizer)
     rng = np.random.default_rng(2)
-    people = [
-        pool[int(index)]
-        for pool in (articles, made, inline, display)
-        for index in rng.integers(len(pool), size=_DRAWN // 4)
-    ]
+    quarter = _DRAWN // 4
+    pools = articles, made, inline, display
+    people = [pool[int(index)] for pool in pools for index in rng.integers(len(pool), size=quarter)]
     _make_drawn(folder / "browser", people, tokenizer)
-    _make_drawn(folder / "plots", people[: 2 * (_DRAWN // 4)][::3], tokenizer)
+    _make_drawn(folder / "plots", people[: 2 * quarter : 3], tokenizer)
     official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
-    for set_name in (
-        *(name for name, _, _ in plans),
-        "fonts",
-        "articles",
-        "everyday",
-        "lines",
-        "browser",
-        "plots",
-        *official_sets,
-    ):
-        _place(folder / set_name)
+    for name in (*plans, "browser", "plots", *official_sets):
+        _place(folder / name)
     return folder
 
 
@@ -154,52 +136,22 @@ def _place(folder: Path) -> None:
             notes.write(f"{share:.1%} of the samples know where their tokens stand\n")
 
 
-def _official(folder: Path) -> list[tuple[Path, str]]:
+def _official(folder: Path) -> list[Pair]:
     return [(example.path, example.target) for example in open_dataset(folder).examples]
 
 
-def _corpus(source: Path, folder: Path, official: dict[str, list[tuple[Path, str]]]) -> list[Formula]:
-    """Normalise the arXiv formulas and settle the vocabulary, once: ids must not change under a running training."""
-    path = folder / "arxiv.jsonl"
-    if not path.exists():
-        labels = [label for pairs in official.values() for _, label in pairs]
-        leaks = frozenset(visible(_unified(label) or label) for label in labels)
-        formulas = list(read_arxiv(_unpacked(source, folder), leaks=leaks))
-        tokenizer = LatexTokenizer(vocabulary())
-        kept = [formula for formula in formulas if not tokenizer.unknown(formula.text)]
-        order = np.random.default_rng(0).permutation(len(kept))
-        tokenizer.save(folder / "tokenizer.json")
-        save_corpus(path, (kept[place] for place in order))
-    return load_corpus(path)
-
-
-def _unpacked(source: Path, folder: Path) -> Path:
-    plain, packed = source / "arxiv-formulas.tsv", source / "arxiv-formulas.tsv.xz"
-    if plain.exists():
-        return plain
-    if not packed.exists():
-        raise DataError(f"{source} has no arxiv-formulas.tsv or arxiv-formulas.tsv.xz")
-    target = folder / "arxiv-formulas.tsv"
-    with lzma.open(packed) as reading, target.open("wb") as writing:
-        shutil.copyfileobj(reading, writing)
-    return target
-
-
-def _make_official(folder: Path, official: dict[str, list[tuple[Path, str]]], tokenizer: LatexTokenizer) -> None:
+def _make_official(folder: Path, official: dict[str, list[Pair]], tokenizer: LatexTokenizer) -> None:
+    choices: dict[str, Choice] = {
+        "held": lambda label: label if is_held_out(label) else None,
+        "train": lambda label: None if is_held_out(label) else label,
+        "unified": lambda label: None if is_held_out(label) else unify(label),
+    }
     for kind, pairs in official.items():
-        _write(folder / f"{kind}-held", tokenizer, pairs, lambda label: label if is_held_out(label) else None)
-        _write(folder / f"{kind}-train", tokenizer, pairs, lambda label: None if is_held_out(label) else label)
-        _write(
-            folder / f"{kind}-unified", tokenizer, pairs, lambda label: None if is_held_out(label) else _unified(label)
-        )
+        for name, choose in choices.items():
+            _write(folder / f"{kind}-{name}", tokenizer, pairs, choose)
 
 
-def _write(
-    folder: Path,
-    tokenizer: LatexTokenizer,
-    pairs: Iterable[tuple[Path, str]],
-    choose: Callable[[str], str | None],
-) -> None:
+def _write(folder: Path, tokenizer: LatexTokenizer, pairs: Sequence[Pair], choose: Choice) -> None:
     """Write the pictures whose label `choose` keeps; held-out ones stay even with tokens the vocabulary lacks."""
     if (folder / "index.npy").exists():
         return
@@ -208,14 +160,18 @@ def _write(
         target = choose(label)
         if target is None or (tokenizer.unknown(target) and not is_held_out(label)):
             continue
-        with Image.open(path) as image:
-            gray = crop_to_ink(np.asarray(image.convert("L")))
+        gray = _open(path)
         if gray is not None and len(target.split()) <= MAX_TOKENS:
             writer.add(Sample(gray, tuple(tokenizer.encode(target))))
     writer.close()
 
 
-def _make_bank(folder: Path, pairs: Sequence[tuple[Path, str]]) -> Path:
+def _open(picture: Path) -> Gray | None:
+    with Image.open(picture) as image:
+        return crop_to_ink(np.asarray(image.convert("L")))
+
+
+def _make_bank(folder: Path, pairs: Sequence[Pair]) -> Path:
     """Harvest handwritten glyphs from the pictures that may be trained on."""
     path = folder / "bank.npz"
     if path.exists():
@@ -224,11 +180,9 @@ def _make_bank(folder: Path, pairs: Sequence[tuple[Path, str]]) -> Path:
     usable = [pair for pair in pairs if not is_held_out(pair[1])]
     chunks = [usable[start : start + _CHUNK] for start in range(0, len(usable), _CHUNK)]
     for chunk in _watched(chunks, "handwritten glyphs"):
-        for (picture, _), layout in zip(
-            chunk, lay_out([label for _, label in chunk], Style(), _LAYOUT_DPI), strict=True
-        ):
-            with Image.open(picture) as image:
-                gray = crop_to_ink(np.asarray(image.convert("L")))
+        layouts = lay_out([label for _, label in chunk], Style(), _LAYOUT_DPI)
+        for (picture, _), layout in zip(chunk, layouts, strict=True):
+            gray = _open(picture)
             fitted = None if layout is None or gray is None else fit(layout, gray)
             if fitted is not None and gray is not None:
                 for key, glyph in harvest(fitted, gray):
@@ -244,13 +198,12 @@ def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer) -> None:
     rng = np.random.default_rng(0)
     writer = CacheWriter(target, tokenizer.tokens)
     for example in _watched(open_dataset(source).examples, "crohme"):
-        text = _unified(example.target)
+        text = unify(example.target)
         if text is None or tokenizer.unknown(text) or len(text.split()) > MAX_TOKENS:
             continue
         picture = draw(read_ink(example.path).strokes, vary(PEN, rng)).convert("L")
         gray = crop_to_ink(np.asarray(_as_read(picture, formula_model(tokenizer.size).image)))
-        if _fits(gray):
-            writer.add(Sample(gray, tuple(tokenizer.encode(text))))
+        _add(writer, Formula(text, 0, display=False), gray, tokenizer)
     writer.close()
 
 
@@ -261,26 +214,21 @@ def _as_read(picture: Image.Image, prep: ImagePrep) -> Image.Image:
     return picture if scale == 1.0 else picture.resize(size, Image.Resampling.LANCZOS)
 
 
-def _make_set(
-    folder: Path, formulas: Sequence[Formula], bank: Path | None, tokenizer: LatexTokenizer, plain: float = _PLAIN
-) -> None:
+def _make_set(folder: Path, plan: _Plan, tokenizer: LatexTokenizer) -> None:
     """Draw formulas in several processes, hundreds to a run of TeX; count what could not be drawn."""
     if (folder / "index.npy").exists():
         return
-    chunks = [(start, tuple(formulas[start : start + _CHUNK])) for start in range(0, len(formulas), _CHUNK)]
-    jobs = [_Job(start, chunk, bank, plain) for start, chunk in chunks]
+    starts = range(0, len(plan.formulas), _CHUNK)
+    jobs = [replace(plan, formulas=plan.formulas[start : start + _CHUNK], number=start) for start in starts]
     writer = CacheWriter(folder, tokenizer.tokens)
-    drawn = 0
     with get_context("spawn").Pool(_PROCESSES) as pool:
-        work = _typeset_job if bank is None else _handwrite_job
+        work = _typeset_job if plan.bank is None else _handwrite_job
         for job, pictures in zip(jobs, _watched(pool.imap(work, jobs), folder.name, len(jobs)), strict=True):
             for formula, gray in zip(job.formulas, pictures, strict=True):
-                if _fits(gray):
-                    writer.add(Sample(gray, tuple(tokenizer.encode(formula.text)), formula.paper))
-                    drawn += 1
+                _add(writer, formula, gray, tokenizer)
     writer.close()
     (folder / "notes.txt").write_text(
-        f"{drawn} of {len(formulas)} formulas; the others do not compile or are too large\n"
+        f"{len(writer)} of {len(plan.formulas)} formulas; the others do not compile or are too large\n"
     )
 
 
@@ -290,25 +238,28 @@ def _make_drawn(folder: Path, formulas: Sequence[Formula], tokenizer: LatexToken
         return
     prep = formula_model(tokenizer.size).image
     order = np.random.default_rng(3).permutation(len(formulas))
-    chunks = [
-        [formulas[index] for index in order[start : start + _PAGEFUL]] for start in range(0, len(order), _PAGEFUL)
-    ]
+    pages = [order[start : start + _PAGEFUL] for start in range(0, len(order), _PAGEFUL)]
+    chunks = [[formulas[index] for index in page] for page in pages]
     writer = CacheWriter(folder, tokenizer.tokens)
     with renderer(folder.name, cache_folder() / "node") as draw:
         for number, chunk in enumerate(_watched(chunks, folder.name)):
             pictures = draw([formula.text for formula in chunk], np.random.default_rng([4, number]))
             for formula, picture in zip(chunk, pictures, strict=True):
                 gray = None if picture is None else crop_to_ink(np.asarray(_as_read(Image.fromarray(picture), prep)))
-                if _fits(gray):
-                    writer.add(Sample(gray, tuple(tokenizer.encode(formula.text)), formula.paper))
+                _add(writer, formula, gray, tokenizer)
     writer.close()
 
 
-def _typeset_job(job: _Job) -> list[Gray | None]:
+def _add(writer: CacheWriter, formula: Formula, gray: Gray | None, tokenizer: LatexTokenizer) -> None:
+    if _fits(gray):
+        writer.add(Sample(gray, tuple(tokenizer.encode(formula.text)), formula.paper))
+
+
+def _typeset_job(job: _Plan) -> list[Gray | None]:
     return typeset([formula.drawn or formula.text for formula in job.formulas], _style(job))
 
 
-def _style(job: _Job) -> Style:
+def _style(job: _Plan) -> Style:
     """Choose how a run is set: mostly as the Im2Latex pictures, some in other fonts and sizes."""
     rng = np.random.default_rng(job.number)
     display = job.formulas[0].display or bool(rng.random() < 0.5)
@@ -319,7 +270,7 @@ def _style(job: _Job) -> Style:
     return Style(points=points, dpi=int(rng.choice([85, 100, 100, 120])), font=font, display=display)
 
 
-def _handwrite_job(job: _Job) -> list[Gray | None]:
+def _handwrite_job(job: _Plan) -> list[Gray | None]:
     assert job.bank is not None
     bank, rng = GlyphBank.load(job.bank), np.random.default_rng([1, job.number])
     pictures: list[Gray | None] = []
@@ -329,26 +280,8 @@ def _handwrite_job(job: _Job) -> list[Gray | None]:
     return pictures
 
 
-def _learnable(label: str, tokenizer: LatexTokenizer) -> bool:
-    return not is_held_out(label) and not tokenizer.unknown(label) and len(label.split()) <= MAX_TOKENS
-
-
-def _stands_alone(token: str) -> bool:
-    try:
-        return latex.normalise(token) == token
-    except LatexError:
-        return False
-
-
 def _fits(gray: Gray | None) -> TypeGuard[Gray]:
     return gray is not None and gray.shape[0] <= MAX_HEIGHT and gray.shape[1] <= MAX_WIDTH
-
-
-def _unified(label: str) -> str | None:
-    try:
-        return latex.normalise(label, unify=True)
-    except LatexError:
-        return None
 
 
 def _watched(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:

@@ -6,8 +6,10 @@ the handwritten set, so that neither leaks into the other.
 
 import hashlib
 import json
+import lzma
 import re
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import numpy as np
 
 from unrender import latex
 from unrender.checkpoints import resolve
-from unrender.errors import LatexError
+from unrender.errors import DataError, LatexError
 from unrender.evaluation.datasets.folders import LABELS, open_labels
 from unrender.latex.commands import SPACES
 from unrender.tokens import LatexTokenizer, read_list
@@ -157,3 +159,50 @@ def read_formulas(folder: Path) -> Iterator[tuple[str, str, bool]]:
             formula = " ".join(formula.split()).rstrip(" .,;")
             if formula and len(formula) <= _MOST_CHARACTERS:
                 yield path.stem, formula, inline is None
+
+
+def open_corpus(source: Path, folder: Path, labels: Sequence[str]) -> list[Formula]:
+    """Normalise the arXiv formulas and settle the vocabulary, once: ids must not change under a running training."""
+    path = folder / "arxiv.jsonl"
+    if not path.exists():
+        leaks = frozenset(visible(unify(label) or label) for label in labels)
+        formulas = list(read_arxiv(_unpacked(source, folder), leaks=leaks))
+        tokenizer = LatexTokenizer(vocabulary())
+        kept = [formula for formula in formulas if not tokenizer.unknown(formula.text)]
+        order = np.random.default_rng(0).permutation(len(kept))
+        tokenizer.save(folder / "tokenizer.json")
+        save_corpus(path, (kept[place] for place in order))
+    return load_corpus(path)
+
+
+def _unpacked(source: Path, folder: Path) -> Path:
+    plain, packed = source / "arxiv-formulas.tsv", source / "arxiv-formulas.tsv.xz"
+    if plain.exists():
+        return plain
+    if not packed.exists():
+        raise DataError(f"{source} has no arxiv-formulas.tsv or arxiv-formulas.tsv.xz")
+    target = folder / "arxiv-formulas.tsv"
+    with lzma.open(packed) as reading, target.open("wb") as writing:
+        shutil.copyfileobj(reading, writing)
+    return target
+
+
+def is_learnable(label: str, tokenizer: LatexTokenizer) -> bool:
+    """Say whether a label may be trained on, and can be written."""
+    return not is_held_out(label) and not tokenizer.unknown(label) and len(label.split()) <= MAX_TOKENS
+
+
+def stands_alone(token: str) -> bool:
+    """Say whether a token is a formula by itself."""
+    try:
+        return latex.normalise(token) == token
+    except LatexError:
+        return False
+
+
+def unify(label: str) -> str | None:
+    """Bring a label to one spelling; None where it is not LaTeX."""
+    try:
+        return latex.normalise(label, unify=True)
+    except LatexError:
+        return None
