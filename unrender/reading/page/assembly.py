@@ -10,7 +10,7 @@ from unrender.formats.marked import CELL, HEADINGS, balanced, inline_markdown, j
 from unrender.formats.tables import make_table
 from unrender.images.opening import PageText
 from unrender.reading.page.displays import write_display
-from unrender.reading.page.layers import Layer
+from unrender.reading.page.layers import TRUSTED, Layer, agreement
 from unrender.reading.page.places import (
     CAPTION,
     CODE,
@@ -31,9 +31,11 @@ from unrender.reading.systems import Sheet
 
 Found = Mapping[tuple[int, int, int], ReadRow]
 
+_LARGE = 1.3  # times the smallest letters of a page: those of a heading
 _UNKNOWN = 0.35  # a page whose lines are less sure than this, in the mean, is not understood
 _NUMBERED = re.compile(r"^(\d+(?:\.\d+)*)\.?\s")
 _DEEPEST = 4
+_EMPTY = " `´"  # what a line without anything to read is sometimes read as
 _BULLET = re.compile(r"^(?:•|–|∙|◦|\*)\s+")
 _LABEL = re.compile(r"^(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)|\d{1,2}\.|\[\d{1,3}\])\s+\S")
 _FROM_LAYER, _FROM_BOTH = "text layer", "picture and text layer"
@@ -54,6 +56,8 @@ def make_page(
     """Put a page together; where it has a text layer that agrees, words are taken from it."""
     known = None if layer is None else Layer(layer, sheet.image.width, sheet.image.height)
     pieces = [_piece(number, region, found, straight, known) for number, region in enumerate(regions)]
+    if known is not None:
+        pieces = _trusting(pieces, known)
     pieces = _joined([piece for piece in pieces if piece.region.kind == FIGURE or piece.rows])
     blocks = tuple(_grouped(_first_continued([_block(piece, straight) for piece in pieces])))
     rows = [row for piece in pieces for row in piece.rows]
@@ -68,10 +72,29 @@ def _piece(number: int, region: Region, found: Found, straight: Straight, layer:
         row = join_parts(_parts(found, number, position))
         if layer is not None and region.kind != FORMULA:
             row = layer.correct(row, box)
-        if row.tokens:
+        if row.tokens and (plain_text(row.tokens).strip(_EMPTY) or layer is not None):
             rows.append(row)
             lines.append(Line(row.markdown, box, row.confidence))
     return _Piece(region, tuple(rows), tuple(lines))
+
+
+def _trusting(pieces: Sequence[_Piece], layer: Layer) -> list[_Piece]:
+    """Where most of a page agrees with its text layer, believe the layer in lines that the model is unsure of."""
+    lines = [row for piece in pieces if piece.region.kind != FORMULA for row in piece.rows]
+    if agreement(lines) < TRUSTED:
+        return list(pieces)
+    trusted: list[_Piece] = []
+    for piece in pieces:
+        region = piece.region
+        if region.kind == FORMULA and piece.rows and all(layer.is_prose(line.box) for line in piece.lines):
+            large = region.rows[0].letters > _LARGE * min(row.letters for one in pieces for row in one.region.rows)
+            region = replace(region, kind=HEADING if large else TEXT)
+        if region.kind not in (FORMULA, TABLE):
+            rows = tuple(layer.replace(row, line.box) for row, line in zip(piece.rows, piece.lines, strict=True))
+            shown = tuple(replace(line, text=row.markdown) for row, line in zip(rows, piece.lines, strict=True))
+            piece = _Piece(region, rows, shown)
+        trusted.append(piece)
+    return trusted
 
 
 def _parts(found: Found, number: int, position: int) -> list[ReadRow]:

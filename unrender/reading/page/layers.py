@@ -1,5 +1,6 @@
 """A PDF's own text as evidence: where it agrees with what was read, its characters are taken; formulas never are."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -12,9 +13,12 @@ from unrender.images.opening import PageText
 from unrender.reading.page.rows import ReadRow
 
 _AGREEING = 0.4  # of its length may differ for a piece of text to be the same
+_FEW, _MOSTLY, _WORD = 3, 0.7, re.compile(r"[^\W\d_]{3,}")
 _WORD_GAP = 0.22  # of a character's height: what is farther apart are two words
 _SPELLINGS = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "\u00a0": " ", "−": "-", "‐": "-"})
-_HYPHENS = ("-", "\u00ad", "\x02", "\ufffe", "‐")
+_SOFT = ("\u00ad", "\x02", "\ufffe")  # how PDFs and PDFium write a hyphen at the end of a line
+TRUSTED = 0.6  # share of the pieces of a page that agree, for the others to be believed where the reading is unsure
+_UNSURE = 0.85
 
 
 class Layer:
@@ -53,7 +57,25 @@ class Layer:
         tokens, right, wrong = corrected(row.tokens, said)
         if not right:
             return row
-        return ReadRow(tuple(tokens), row.confidence if wrong else 1.0, row.looped, row.cut, layered=not wrong)
+        return ReadRow(tuple(tokens), row.confidence if wrong else 1.0, layered=not wrong)
+
+    def replace(self, row: ReadRow, box: Box) -> ReadRow:
+        """Take the whole line from the layer where the reading is unsure of itself."""
+        said = self.line(box)
+        unsure = row.confidence < _UNSURE or row.looped or row.cut or not row.tokens
+        if row.layered or not unsure or not said:
+            return row
+        return ReadRow((*row.tokens[: bool(row.heading)], *_tokens(said)), 1.0, layered=True)
+
+    def is_prose(self, box: Box) -> bool:
+        """Say whether what the layer says in a box is words, not a formula."""
+        said = self.line(box)
+        return len(said) > _FEW and sum(map(len, _WORD.findall(said))) > _MOSTLY * len(said.replace(" ", ""))
+
+
+def agreement(rows: Sequence[ReadRow]) -> float:
+    """Return the share of lines whose words the layer confirms."""
+    return sum(row.layered for row in rows) / max(1, len(rows))
 
 
 def corrected(tokens: Sequence[str], said: str) -> tuple[list[str], int, int]:
@@ -84,10 +106,14 @@ def corrected(tokens: Sequence[str], said: str) -> tuple[list[str], int, int]:
 def _spelled(own: str, span: str, tokens: Sequence[str]) -> list[str]:
     """Return the tokens of the layer's text; the spaces at its ends are those that were read."""
     before, after = own[: len(own) - len(own.lstrip())], own[len(own.rstrip()) :]
-    found = [token_of(character) for character in before + span.strip() + after]
-    if tokens[-1] == SOFT_HYPHEN and found and found[-1] in _HYPHENS:
+    found = _tokens(before + span.strip() + after)
+    if found and tokens[-1] == SOFT_HYPHEN and found[-1] == "-":
         found[-1] = SOFT_HYPHEN
     return found
+
+
+def _tokens(said: str) -> list[str]:
+    return [SOFT_HYPHEN if character in _SOFT else token_of(character) for character in said]
 
 
 def _alignment(read: str, said: str) -> list[int]:

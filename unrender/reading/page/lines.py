@@ -18,6 +18,7 @@ _GAP = 3.2  # the same: between two letters of one line
 _LEVEL = 0.45  # of the lower one's height: how much two letters of one line share
 _NEAR = 1.25  # times the height of small letters: chains whose middles are nearer are parts of one line
 _REACH = 2.2  # the same: a stroke farther from every line stands alone
+_DOT, _DOT_REACH = 0.4, 1.2  # the same: a dot farther than that from a line is dirt
 _SPACE = 0.4  # the same: between two words
 _RECENT = 4  # letters at the end of a chain that the next one is compared with
 _FEW = 3  # letters; a chain of no more is no line if another is near
@@ -149,6 +150,8 @@ def _nearest(chains: Sequence[_Chain], bounds: NDArray[np.float64], box: Boxes, 
     down = np.maximum(0, np.maximum(box[1] - levels, levels - box[3]))
     distances = np.abs(levels - middle) * 0.2 + down + 0.3 * aside
     near = int(distances.argmin())
+    if max(box[2] - box[0], box[3] - box[1]) < _DOT * letters and max(down[near], aside[near]) > _DOT_REACH * letters:
+        return None
     return near if down[near] < _REACH * letters and aside[near] < 3 * _GAP * letters else None
 
 

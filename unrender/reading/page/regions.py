@@ -37,7 +37,7 @@ _FURNITURE = (HEADER, FOOTER, FOLIO)
 _PROSE = (TEXT, HEADING, CAPTION, FOOTNOTE)
 _LEAST_CELLS = {FORMULA: 6, TABLE: 40, FIGURE: 40}
 _UNLIKELY = 0.6  # of a stroke to be nothing: above, it is dirt, a rule or a number in the margin
-_SPECK = 0.25  # of the letters' height: smaller strokes are dirt wherever they stand alone
+_SPECK = 0.12  # of the letters' height: smaller strokes are dirt
 _NUMBER_WIDTH = 8.0  # times the letters' height: of the number of a formula, at most
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
 
