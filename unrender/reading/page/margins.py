@@ -1,16 +1,34 @@
 """Numbers of lines in the margin: small strokes one above the other, with paper on both sides."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.images.pixels import stroke_boxes
 from unrender.reading.page.lines import Boxes
+from unrender.reading.page.straight import INK, Straight
 
+_PAPER = 255
 _BIN = 0.5  # times the height of small letters: how finely places across the page are told apart
-_LARGE = 1.2  # the same: how high and wide the digits, or what is left of them, are at most
+_LARGE = 1.2  # the same: how high the digits, or what is left of them, are at most
+_TOUCHING = 3.0  # the same: how wide digits are that touch
 _WIDEST = 4.0  # the same: of the numbers
 _FEWEST = 8  # of them
 _REACH = 0.25  # of the page's height, at least, that they are spread over
 _OTHERS = 0.12  # share of other strokes that may stand between them: what spans the columns
+
+
+def without_line_numbers(straight: Straight) -> Straight:
+    """Return the page with the numbers of its lines erased."""
+    boxes = stroke_boxes(straight.gray < INK)
+    found = boxes[line_numbers(boxes, straight.letters)]
+    if not len(found):
+        return straight
+    gray = straight.gray.copy()
+    for left, top, right, bottom in found.tolist():
+        gray[max(0, top - 1) : bottom + 1, max(0, left - 1) : right + 1] = _PAPER
+    return replace(straight, gray=gray)
 
 
 def line_numbers(boxes: Boxes, letters: float) -> NDArray[np.bool_]:
@@ -19,7 +37,7 @@ def line_numbers(boxes: Boxes, letters: float) -> NDArray[np.bool_]:
     if len(boxes) < _FEWEST:
         return found
     heights, widths = boxes[:, 3] - boxes[:, 1], boxes[:, 2] - boxes[:, 0]
-    small = (heights <= _LARGE * letters) & (widths <= _LARGE * letters)
+    small = (heights <= _LARGE * letters) & (widths <= _TOUCHING * letters)
     bins = ((boxes[:, 0] + boxes[:, 2]) / 2 / (_BIN * letters)).astype(np.int64)
     total, digits = (np.bincount(bins[chosen], minlength=bins.max() + 3) for chosen in (slice(None), small))
     usual = float(np.median(total[total > 0]))

@@ -10,7 +10,6 @@ from unrender.engines.segmentation import Cells
 from unrender.images.pixels import find_strokes, stroke_boxes
 from unrender.reading.page.columns import Part, find_parts
 from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines
-from unrender.reading.page.margins import line_numbers
 from unrender.reading.page.paragraphs import BEGINS, join_blocks
 from unrender.reading.page.places import (
     CAPTION,
@@ -79,7 +78,6 @@ def _look(straight: Straight, cells: Cells, scale: float) -> _Page:
     boxes = stroke_boxes(straight.gray < INK)
     sizes = np.maximum(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
     boxes = boxes[sizes >= max(1.0, _SPECK * straight.letters)]
-    boxes = boxes[~line_numbers(boxes, straight.letters)]
     likely = _mean_in(cells.kinds, boxes, scale)
     kinds = likely[:, 1:].argmax(axis=1) + 1
     kinds[likely[:, NOTHING] > _UNLIKELY] = NOTHING

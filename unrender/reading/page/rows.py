@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unrender.decoding.paths import Decoded
 from unrender.formats.marked import BREAK, HEADINGS, SPACE, balanced, inline_markdown, join_lines
 from unrender.tokens import Tokenizer
@@ -11,6 +14,8 @@ from unrender.tokens import Tokenizer
 _LONGEST_PERIOD = 24  # tokens of a loop
 _REPEATED = 4  # times
 _LEAST_LOOP = 16  # tokens
+_PHRASE = 5  # tokens: what is as long is not said three times in a row
+_SAID, _SAID_SHORT = 2, 8  # times that it may be said, and something shorter
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,25 @@ def join_parts(parts: Sequence[ReadRow]) -> ReadRow:
         any(part.looped for part in parts),
         any(part.cut for part in parts),
     )
+
+
+@dataclass(frozen=True)
+class NoLoop:
+    """Forbids the token with which a text would say something for the third time in a row; for a search's rules."""
+
+    vocabulary: int
+
+    def __call__(self, tokens: Sequence[int]) -> NDArray[np.bool_] | None:
+        for period in range(1, min(_LONGEST_PERIOD, len(tokens) // 2) + 1):
+            times = _SAID if period >= _PHRASE else _SAID_SHORT
+            tail = tokens[-period * times :]
+            if len(tail) == period * times and all(
+                one == other for one, other in zip(tail, tail[period:], strict=False)
+            ):
+                allowed = np.ones(self.vocabulary, dtype=np.bool_)
+                allowed[tokens[-period]] = False
+                return allowed
+        return None
 
 
 def without_loop(tokens: list[str]) -> tuple[list[str], bool]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.checkpoints import Loaded
+from unrender.decoding.paths import GreedyPath, Path
+from unrender.decoding.rules import Rules
 from unrender.documents import Page, Status
 from unrender.engines.segmentation import Cells, OnnxSegmenter
 from unrender.errors import ConfigError
 from unrender.models.config import TextConfig
 from unrender.reading.looks import Look, Looking
 from unrender.reading.page.assembly import make_page
+from unrender.reading.page.margins import without_line_numbers
 from unrender.reading.page.places import Rectangle, Region, Row
 from unrender.reading.page.regions import find_regions
-from unrender.reading.page.rows import ReadRow, read_row
+from unrender.reading.page.rows import NoLoop, ReadRow, read_row
 from unrender.reading.page.straight import INK, Straight, straighten
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.reading.text import TextSystem
@@ -94,7 +97,8 @@ class PageSystem:
                     yield piece
 
         follower = _Follower(watch, jobs)
-        for piece, looks in Looking(self.lines.sight(options), pieces(), follower, LINES_AT_ONCE).looks():
+        sight = replace(self.lines.sight(options), new_path=self._new_path(options))
+        for piece, looks in Looking(sight, pieces(), follower, LINES_AT_ONCE).looks():
             job, number = jobs.pop(piece)
             job.take(number, looks[0] if looks else None, self.lines)
             finished += [job] if job.done else []
@@ -103,11 +107,21 @@ class PageSystem:
         while finished:
             yield self._finish(finished.pop(0), options)
 
+    def _new_path(self, options: Options) -> Callable[[int], Path]:
+        """Search greedily, and never say the same thing over and over."""
+        settings, decoder = self.config.generation, self.config.decoder
+        room = min(options.max_tokens or settings.max_tokens, decoder.max_positions - len(settings.start))
+        constraint = NoLoop(decoder.vocabulary)
+        return lambda most: GreedyPath(
+            Rules(settings.end, max(1, min(most, room)), settings.forbidden, constraint, alternatives=0), None
+        )
+
     def _take_apart(self, sheet: Sheet) -> "_Job":
         """Find what there is to read on a page."""
         straight = straighten(_bounded(sheet.image), self._is_upside_down)
         if not straight.letters or (straight.gray < INK).mean() > _DARK_SHARE:
             return _Job(sheet, straight, ())
+        straight = without_line_numbers(straight)
         ink, scale = _low_resolution(straight.gray, straight.letters)
         regions = tuple(find_regions(straight, self.segmenter(ink), scale))
         return _Job(sheet, straight, regions, list(_pictures(straight, regions)))
