@@ -9,7 +9,7 @@ _RELATIONS = frozenset(
     "= < > \\le \\leq \\ge \\geq \\approx \\equiv \\sim \\to \\in \\ll \\gg \\propto \\simeq".split()
 )
 _STOPS = (".", ",", ";", ":")
-_TAG = re.compile(r"\(([A-Za-z]?[.\d]{1,7}[a-z\u2019]?)\)$")
+_TAG = re.compile(r"[(\[]([A-Za-z]?[.\d]{1,7}[a-z\u2019]?)[)\]]$|^([.\d]{1,6})$")
 _NUMBER_INSIDE = re.compile(r"[,.;] \( (?:[\d.a-z] ){1,6}\)$")
 _OPENING, _CLOSING = frozenset(["{", "\\{", "(", "["]), frozenset(["}", "\\}", ")", "]"])
 
@@ -47,7 +47,7 @@ def _parts(row: Sequence[str]) -> tuple[list[str], str]:
     rest = words[: numbered.start()].strip() if numbered else words
     if rest:
         formula += [rest] if rest in _STOPS else ["\\text{", rest, "}"] if formula else outside
-    return formula, numbered[1] if numbered else ""
+    return formula, (numbered[1] or numbered[2]) if numbered else ""
 
 
 def _ends_with_number(formula: Sequence[str]) -> bool:

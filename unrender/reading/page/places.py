@@ -16,7 +16,9 @@ WHOLE = (FORMULA, TABLE, FIGURE)  # regions that are found as rectangles before 
 
 @dataclass(frozen=True)
 class Row:
-    """A line to read; `letters` is the height of its small letters, `cells` are its parts where it is a table's.
+    """A line to read; `letters` is the height of its small letters.
+
+    `cells` are its parts where it is a table's; of a display, the formula and, if it has one, its number.
 
     `gaps` are where it may be cut: the middles and widths of the spaces between its strokes.
     """

@@ -37,6 +37,7 @@ _PROSE = (TEXT, HEADING, CAPTION, FOOTNOTE)
 _LEAST_CELLS = {FORMULA: 6, TABLE: 40, FIGURE: 40}
 _UNLIKELY = 0.6  # of a stroke to be nothing: above, it is dirt, a rule or a number in the margin
 _SPECK = 0.12  # of the letters' height: smaller strokes are dirt
+_NUMBER_GAP = 2.5  # times the letters' height: between a formula and its number, at least
 _NUMBER_WIDTH = 8.0  # times the letters' height: of the number of a formula, at most
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
 
@@ -125,10 +126,22 @@ def _filled(page: _Page, whole: Region, members: NDArray[np.int64]) -> Region:
         rows = tuple(Row(union_of(cells), page.letters, cells) for cells in find_cells(boxes, page.letters))
         return replace(whole, rows=rows)
     box = union(boxes)
-    return replace(whole, box=box, rows=tuple(Row(one, page.letters) for one in _formula_rows(boxes, page.letters)))
+    rows = tuple(_formula_row(row, page.letters) for row in _formula_rows(boxes, page.letters))
+    return replace(whole, box=box, rows=rows)
 
 
-def _formula_rows(boxes: Boxes, letters: float) -> list[Rectangle]:
+def _formula_row(boxes: Boxes, letters: float) -> Row:
+    """Part the number of a formula from it: what stands apart at one end and is short."""
+    whole = union(boxes)
+    far = [middle for middle, width in find_gaps(boxes, letters) if width > _NUMBER_GAP * letters]
+    across = (boxes[:, 0] + boxes[:, 2]) / 2
+    for edge, number in ((far[-1:], across > max(far, default=0)), (far[:1], across < min(far, default=0))):
+        if edge and number.any() and np.ptp(boxes[number][:, [0, 2]]) < _NUMBER_WIDTH * letters:
+            return Row(whole, letters, (union(boxes[~number]), union(boxes[number])))
+    return Row(whole, letters, (whole,))
+
+
+def _formula_rows(boxes: Boxes, letters: float) -> list[Boxes]:
     """Cut a display into the rows that stand below one another with nothing between."""
     least = round(0.8 * letters)
     filled = np.zeros(int(boxes[:, 3].max()) + 1, dtype=bool)
@@ -143,7 +156,7 @@ def _formula_rows(boxes: Boxes, letters: float) -> list[Rectangle]:
             bands.append([top, bottom])
     middles = (boxes[:, 1] + boxes[:, 3]) / 2
     rows = [boxes[(middles >= top) & (middles <= bottom)] for top, bottom in bands]
-    return [union(row) for row in rows if len(row)]
+    return [row for row in rows if len(row)]
 
 
 def _stands_in_text(page: _Page, box: Rectangle, taken: NDArray[np.bool_]) -> bool:
@@ -216,7 +229,8 @@ def _numbered(lines: list[Region], wholes: list[Region], letters: float) -> list
         number, index = beside[0]
         whole = wholes[number]
         row = whole.rows[index]
-        rows = (*whole.rows[:index], replace(row, box=union_of([row.box, line.box])), *whole.rows[index + 1 :])
+        changed = replace(row, box=union_of([row.box, line.box]), cells=(row.cells[0], line.box))
+        rows = (*whole.rows[:index], changed, *whole.rows[index + 1 :])
         wholes[number] = replace(whole, rows=rows, box=union_of([whole.box, line.box]))
     return [*kept, *wholes]
 

@@ -41,6 +41,7 @@ class Straight:
     turns: int  # quarter turns clockwise that made the page upright
     width: int
     height: int
+    shrunk: int = 1  # how many times larger the page was when it came
 
     def to_page(self, box: Box) -> Box:
         """Return the upright box, on the page as it came, around a box of the straight page."""
@@ -54,7 +55,7 @@ class Straight:
             wide, high = high, wide
         low, top = np.clip(points.min(axis=0), 0, (self.width, self.height))
         right, bottom = np.clip(points.max(axis=0), 0, (self.width, self.height))
-        return Box(float(low), float(top), float(right), float(bottom))
+        return Box(*(float(side) * self.shrunk for side in (low, top, right, bottom)))
 
 
 def straighten(image: Image.Image, is_upside_down: Callable[[Gray, float], bool]) -> Straight:

@@ -9,47 +9,53 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from unrender.checkpoints import Loaded
+from unrender.checkpoints import Loaded, embedded_names, load
 from unrender.decoding.paths import GreedyPath, Path
 from unrender.decoding.rules import Rules
 from unrender.documents import Page, Status
 from unrender.engines.segmentation import Cells, OnnxSegmenter
 from unrender.errors import ConfigError
+from unrender.formats.marked import DISPLAY
 from unrender.models.config import TextConfig
 from unrender.reading.looks import Look, Looking
 from unrender.reading.page.assembly import make_page
 from unrender.reading.page.margins import without_line_numbers
-from unrender.reading.page.places import Rectangle, Region, Row
+from unrender.reading.page.places import FORMULA, Rectangle, Region, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import NoLoop, ReadRow, read_row
 from unrender.reading.page.straight import INK, Straight, straighten
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.reading.text import TextSystem
-from unrender.tasks import Task
+from unrender.tasks import Task, find
 
+FORMULAS = "formula"  # the model that reads displays
 DPI = 200  # twice what the line reader sees of twelve-point letters
 LETTERS = 7.6  # pixels: the height of small letters, as strokes are measured, in the line reader's pictures
 LINES_AT_ONCE = 24
 LONGEST_PART = 40.0  # times the height of small letters: a longer line is read in parts
 _CELL_LETTERS = 1.62  # cells: the same on the pages that the layout network was trained on
 _MARGIN = 2  # pixels around a line, as the line reader sees it
-_LARGEST = 16.0  # pixels of small letters; larger pages are shrunk before they are taken apart
 _MOST_CELLS = 640  # of a page's longer side
 _DARK_SHARE = 0.45  # of the picture: so much ink is no page
+_LONGEST_SIDE = 2340  # pixels of an A4 page at that resolution
 _LONGEST = 1000  # pixels of a line; a longer one is read smaller
 
 
 @dataclass(frozen=True)
 class PageSystem:
-    """A line reader and a layout network; `lines` reads pictures of single lines."""
+    """A line reader, a layout network, and the formula reader for what is displayed."""
 
     lines: TextSystem
     segmenter: Callable[[NDArray[np.float32]], Cells]
+    formulas: TextSystem | None = None  # reads displayed formulas; without it, `lines` does
 
     @classmethod
     def open(cls, loaded: Loaded, task: Task, engine: str | None = None, threads: int | None = None) -> "PageSystem":
         """Open a model folder that holds a line reader and a layout network."""
-        return cls(TextSystem.open(loaded, task, engine, threads), OnnxSegmenter(loaded.folder, threads))
+        formulas = None
+        if FORMULAS in embedded_names():
+            formulas = TextSystem.open(load(FORMULAS), find(FORMULAS), engine, threads)
+        return cls(TextSystem.open(loaded, task, engine, threads), OnnxSegmenter(loaded.folder, threads), formulas)
 
     @property
     def config(self) -> TextConfig:
@@ -118,13 +124,17 @@ class PageSystem:
 
     def _take_apart(self, sheet: Sheet) -> "_Job":
         """Find what there is to read on a page."""
-        straight = straighten(_bounded(sheet.image), self._is_upside_down)
+        shrunk = _too_large(sheet.image)
+        straight = straighten(sheet.image.reduce(shrunk) if shrunk > 1 else sheet.image, self._is_upside_down)
+        straight = replace(straight, shrunk=shrunk)
         if not straight.letters or (straight.gray < INK).mean() > _DARK_SHARE:
             return _Job(sheet, straight, ())
         straight = without_line_numbers(straight)
         ink, scale = _low_resolution(straight.gray, straight.letters)
         regions = tuple(find_regions(straight, self.segmenter(ink), scale))
-        return _Job(sheet, straight, regions, list(_pictures(straight, regions)))
+        pictures = list(_pictures(straight, regions, apart=self.formulas is not None))
+        displays = [picture for picture in pictures if picture.display]
+        return _Job(sheet, straight, regions, [one for one in pictures if not one.display], displays)
 
     def _is_upside_down(self, gray: NDArray[np.uint8], letters: float) -> bool:
         ink, _ = _low_resolution(gray, letters)
@@ -137,8 +147,20 @@ class PageSystem:
             return sheet, failed_page(sheet.number, StoppedError())
         if not job.regions:
             return sheet, sheet.page(Status("empty"))
+        if self.formulas is not None and job.displays:
+            self._read_displays(job, self.formulas)
         layer = sheet.text() if options.text_layer else None
         return sheet, make_page(sheet, job.straight, job.regions, job.found, layer)
+
+    def _read_displays(self, job: "_Job", formulas: TextSystem) -> None:
+        """Look once at each displayed formula of a page."""
+        sight = formulas.sight(Options(beams=1))
+        once = replace(sight.config.generation, second_looks=(), far_looks=(), rows=False)
+        sight = replace(sight, config=replace(sight.config, generation=once))
+        sheets = (Sheet(picture.image, number) for number, picture in enumerate(job.displays))
+        for sheet, looks in Looking(sight, sheets, UNWATCHED, LINES_AT_ONCE).looks():
+            row = read_row(looks[0].decoded, formulas.tokenizer)
+            job.found[job.displays[sheet.number].place] = row.with_tokens((DISPLAY[0], *row.tokens, DISPLAY[1]))
 
 
 @dataclass(frozen=True)
@@ -147,6 +169,7 @@ class _Picture:
 
     image: Image.Image
     place: tuple[int, int, int]
+    display: bool = False
 
 
 @dataclass(eq=False)
@@ -157,6 +180,7 @@ class _Job:
     straight: Straight
     regions: tuple[Region, ...]
     wanted: list[_Picture] = field(default_factory=list)
+    displays: list[_Picture] = field(default_factory=list)
     found: dict[tuple[int, int, int], ReadRow] = field(default_factory=dict)
     awaited: int = 0
     stopped: bool = False
@@ -187,11 +211,9 @@ class _Follower(Watch):
         return sheet not in self.jobs or self.watch.wants(self.jobs[sheet][0].sheet)
 
 
-def _bounded(image: Image.Image) -> Image.Image:
-    """Shrink a page that is far larger than reading it takes."""
-    longest = max(image.size)
-    factor = longest // 2 // round(11.7 * DPI)
-    return image.reduce(factor + 1) if factor else image
+def _too_large(image: Image.Image) -> int:
+    """Return how many times a page is larger than reading it takes."""
+    return 1 + max(image.size) // (2 * _LONGEST_SIDE)
 
 
 def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np.float32], float]:
@@ -203,11 +225,15 @@ def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np
     return 1 - small / 255, size[0] / columns
 
 
-def _pictures(straight: Straight, regions: tuple[Region, ...]) -> Iterator[_Picture]:
+def _pictures(straight: Straight, regions: tuple[Region, ...], *, apart: bool) -> Iterator[_Picture]:
+    """Cut out everything to be read; displays `apart` from their numbers."""
     for number, region in enumerate(regions):
         for position, row in enumerate(region.rows):
-            for index, box in enumerate(split(row)):
-                yield _Picture(cut(straight.gray, box, row.letters), (number, position, index))
+            by_itself = apart and region.kind == FORMULA
+            for index, box in enumerate(row.cells if by_itself else split(row)):
+                assert box is not None
+                picture = cut(straight.gray, box, row.letters)
+                yield _Picture(picture, (number, position, index), by_itself and index == 0)
 
 
 def split(row: Row) -> list[Rectangle]:
