@@ -18,7 +18,8 @@ _ADJACENT = 14  # cells from the gutter within which a side's text must begin
 _CROSSING_ROWS = 2  # rows of cells that cross a gutter, or it is only a speck
 _MOSTLY = 0.5  # of the rows of a line that crosses
 _LEAST_BAND = 7  # rows between lines that cross, or they cross as well
-_MOST_DEPTH = 3
+_CROSSED = (0.25, 3.0, 3.0)  # what a row that crosses a gutter weighs against it: a page may have both, a column not
+_MOST_DEPTH = len(_CROSSED)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def find_parts(occupied: Mask, prose: Mask) -> list[Part]:
 
 
 def _cut(occupied: Mask, prose: Mask, part: Part, depth: int) -> list[Part]:
-    gutter = _find_gutter(occupied, prose, part) if depth < _MOST_DEPTH else None
+    gutter = _find_gutter(occupied, prose, part, _CROSSED[depth]) if depth < _MOST_DEPTH else None
     if gutter is None:
         return [part]
     found: list[Part] = []
@@ -58,7 +59,7 @@ def _cut(occupied: Mask, prose: Mask, part: Part, depth: int) -> list[Part]:
     return found
 
 
-def _find_gutter(occupied: Mask, prose: Mask, part: Part) -> tuple[int, int] | None:
+def _find_gutter(occupied: Mask, prose: Mask, part: Part, weight: float) -> tuple[int, int] | None:
     """Return from where to where the gutter goes that parts most rows of running text; None if there is none."""
     inside = occupied[part.top : part.bottom, part.left : part.right]
     text = prose[part.top : part.bottom, part.left : part.right]
@@ -68,10 +69,11 @@ def _find_gutter(occupied: Mask, prose: Mask, part: Part) -> tuple[int, int] | N
     clear = ~inside
     for middle in range(margin, width - margin - _LEAST_GUTTER):
         free = clear[:, middle : middle + _LEAST_GUTTER].all(axis=1)
-        near_left = text[:, max(0, middle - _ADJACENT) : middle].any(axis=1)
-        near_right = text[:, middle + _LEAST_GUTTER : middle + _LEAST_GUTTER + _ADJACENT].any(axis=1)
-        parted = free & near_left & near_right
-        count = int(parted.sum()) - int((text[:, middle : middle + _LEAST_GUTTER].any(axis=1)).sum()) // 4
+        left, right = slice(max(0, middle - _ADJACENT), middle), slice(middle + _LEAST_GUTTER, middle + _ADJACENT)
+        both = inside[:, left].any(axis=1) & inside[:, right].any(axis=1)
+        parted = free & both & (text[:, left].any(axis=1) | text[:, right].any(axis=1))
+        crossed = text[:, middle : middle + _LEAST_GUTTER].any(axis=1)
+        count = int(parted.sum()) - round(weight * int(crossed.sum()))
         if count > rows_of_best:
             best, rows_of_best = middle, count
     if best is None:

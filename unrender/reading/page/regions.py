@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from unrender.engines.segmentation import Cells
 from unrender.images.pixels import find_strokes, stroke_boxes
 from unrender.reading.page.columns import Part, find_parts
+from unrender.reading.page.formulas import find_formulas, give_numbers
 from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines
 from unrender.reading.page.paragraphs import BEGINS, join_blocks
 from unrender.reading.page.places import (
@@ -34,11 +35,10 @@ from unrender.reading.page.tables import find_cells
 
 _FURNITURE = (HEADER, FOOTER, FOLIO)
 _PROSE = (TEXT, HEADING, CAPTION, FOOTNOTE)
-_LEAST_CELLS = {FORMULA: 6, TABLE: 40, FIGURE: 40}
+_LEAST_CELLS = {FORMULA: 6, TABLE: 80, FIGURE: 40}
+_DIRT = 0.6  # the same: smaller strokes do not close a gutter
 _UNLIKELY = 0.6  # of a stroke to be nothing: above, it is dirt, a rule or a number in the margin
 _SPECK = 0.12  # of the letters' height: smaller strokes are dirt
-_NUMBER_GAP = 2.5  # times the letters' height: between a formula and its number, at least
-_NUMBER_WIDTH = 8.0  # times the letters' height: of the number of a formula, at most
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
 
 
@@ -57,19 +57,18 @@ class _Page:
 def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]:
     """Take a page apart; there are `scale` cells to a pixel."""
     page = _look(straight, cells, scale)
-    wholes = [region for kind in (FIGURE, TABLE, FORMULA) for region in _find_wholes(page, kind)]
+    displays = list(_find_wholes(page, FORMULA))
+    tables = [table for table in _find_wholes(page, TABLE) if not any(_covers(one.box, table.box) for one in displays)]
     taken = np.zeros(len(page.boxes), dtype=bool)
-    kept: list[Region] = []
-    for whole in wholes:
-        inside = _inside(page.boxes, whole.box) & ~taken
-        if whole.kind == FORMULA and _stands_in_text(page, whole.box, taken):
-            continue
-        taken |= inside
-        kept.append(_filled(page, whole, np.flatnonzero(inside)))
+    wholes: list[Region] = []
+    for whole in [*_find_wholes(page, FIGURE), *tables]:
+        inside = np.flatnonzero(_inside(page.boxes, whole.box) & ~taken)
+        taken[inside] = True
+        wholes.append(_filled(page, whole, inside))
     furniture = np.isin(page.kinds, _FURNITURE) & ~taken
     running = ~taken & ~furniture & (page.kinds != NOTHING)
-    parts = find_parts(*_masks(page, kept, running))
-    body = list(_in_order(page, parts, kept, np.flatnonzero(running)))
+    parts = find_parts(*_masks(page, wholes, running))
+    body = list(_in_order(page, parts, wholes, displays, np.flatnonzero(running)))
     heads, feet = _furniture_regions(page, furniture)
     return [*heads, *body, *feet]
 
@@ -118,58 +117,11 @@ def _find_wholes(page: _Page, kind: int) -> Iterator[Region]:
 
 
 def _filled(page: _Page, whole: Region, members: NDArray[np.int64]) -> Region:
-    """Find the lines of a region that was found as a rectangle."""
-    if whole.kind == FIGURE or not members.size:
+    """Find the rows of a table."""
+    if whole.kind != TABLE or not members.size:
         return whole
-    boxes = page.boxes[members]
-    if whole.kind == TABLE:
-        rows = tuple(Row(union_of(cells), page.letters, cells) for cells in find_cells(boxes, page.letters))
-        return replace(whole, rows=rows)
-    box = union(boxes)
-    rows = tuple(_formula_row(row, page.letters) for row in _formula_rows(boxes, page.letters))
-    return replace(whole, box=box, rows=rows)
-
-
-def _formula_row(boxes: Boxes, letters: float) -> Row:
-    """Part the number of a formula from it: what stands apart at one end and is short."""
-    whole = union(boxes)
-    far = [middle for middle, width in find_gaps(boxes, letters) if width > _NUMBER_GAP * letters]
-    across = (boxes[:, 0] + boxes[:, 2]) / 2
-    for edge, number in ((far[-1:], across > max(far, default=0)), (far[:1], across < min(far, default=0))):
-        if edge and number.any() and np.ptp(boxes[number][:, [0, 2]]) < _NUMBER_WIDTH * letters:
-            return Row(whole, letters, (union(boxes[~number]), union(boxes[number])))
-    return Row(whole, letters, (whole,))
-
-
-def _formula_rows(boxes: Boxes, letters: float) -> list[Boxes]:
-    """Cut a display into the rows that stand below one another with nothing between."""
-    least = round(0.8 * letters)
-    filled = np.zeros(int(boxes[:, 3].max()) + 1, dtype=bool)
-    for _, top, _, bottom in boxes.tolist():
-        filled[top:bottom] = True
-    edges = np.flatnonzero(np.diff(np.pad(filled, 1).astype(np.int8))).reshape(-1, 2).tolist()
-    bands: list[list[int]] = []
-    for top, bottom in edges:
-        if bands and top - bands[-1][1] < least:
-            bands[-1][1] = bottom
-        else:
-            bands.append([top, bottom])
-    middles = (boxes[:, 1] + boxes[:, 3]) / 2
-    rows = [boxes[(middles >= top) & (middles <= bottom)] for top, bottom in bands]
-    return [row for row in rows if len(row)]
-
-
-def _stands_in_text(page: _Page, box: Rectangle, taken: NDArray[np.bool_]) -> bool:
-    """Say whether there is as much text beside a formula that it must be a part of that line."""
-    left, top, right, bottom = box
-    middles = (page.boxes[:, 1] + page.boxes[:, 3]) / 2
-    reach = 12 * page.letters
-    beside = (middles > top) & (middles < bottom) & ~taken & np.isin(page.kinds, _PROSE)
-    beside &= (page.boxes[:, 2] > left - reach) & (page.boxes[:, 0] < right + reach)
-    widths = page.boxes[:, 2] - page.boxes[:, 0]
-    inside = _inside(page.boxes, box) & ~taken
-    text = float(widths[beside].sum())
-    return text > _INLINE * (text + float(widths[inside & ~beside].sum()))
+    cells = find_cells(page.boxes[members], page.letters)
+    return replace(whole, rows=tuple(Row(union_of(row), page.letters, row) for row in cells))
 
 
 def _masks(
@@ -178,11 +130,10 @@ def _masks(
     """Return which cells hold anything of the body, and which of them running text."""
     shape = page.cells.begins.shape
     occupied, prose = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    reach = round(page.letters * 0.8 * page.scale)
-    for number in np.flatnonzero(running):
+    sizes = np.maximum(page.boxes[:, 2] - page.boxes[:, 0], page.boxes[:, 3] - page.boxes[:, 1])
+    for number in np.flatnonzero(running & (sizes > _DIRT * page.letters)):
         left, top, right, bottom = (page.boxes[number] * page.scale).tolist()
-        area = slice(int(top), int(bottom) + 1), slice(int(left), int(right) + 1 + reach)
-        area = area[0], slice(area[1].start, max(area[1].start + 1, int(right) + 1))
+        area = slice(int(top), int(bottom) + 1), slice(int(left), int(right) + 1)
         occupied[area] = True
         prose[area] |= page.kinds[number] in _PROSE
     for region in wholes:
@@ -192,47 +143,48 @@ def _masks(
 
 
 def _in_order(
-    page: _Page, parts: Sequence[Part], wholes: Sequence[Region], running: NDArray[np.int64]
+    page: _Page,
+    parts: Sequence[Part],
+    wholes: Sequence[Region],
+    displays: Sequence[Region],
+    running: NDArray[np.int64],
 ) -> Iterator[Region]:
     """Give the regions part by part, from top to bottom."""
     homes = _homes(page, parts, page.boxes[running])
     whole_homes = _homes(page, parts, np.array([whole.box for whole in wholes], dtype=np.int64).reshape(-1, 4))
     for number, part in enumerate(parts):
-        lines = _text_rows(page, [int(one) for one in running[homes == number]])
-        inside = [
-            replace(whole, column=part.column)
-            for whole, home in zip(wholes, whole_homes, strict=True)
-            if home == number
-        ]
-        regions = join_blocks(_numbered(lines, inside, page.letters), part.column)
+        members = running[homes == number]
+        formulas = list[Region]()
+        for display in displays:
+            inside = _inside(page.boxes[members], display.box)
+            if inside.any() and not _stands_in_text(page, members[inside], members[~inside]):
+                formulas += find_formulas(page.boxes[members[inside]], page.letters, display.likely)
+                members = members[~inside]
+        lines = [_line_region(page, line) for line in find_lines(page.boxes, members.tolist(), page.letters)]
+        inner = [whole for whole, home in zip(wholes, whole_homes, strict=True) if home == number]
+        regions = join_blocks([*give_numbers(lines, formulas, page.letters), *inner], part.column)
         if regions and regions[0].kind == TEXT:
             regions[0] = replace(regions[0], continued=regions[0].rows[0].begins < BEGINS)
         yield from regions
 
 
-def _numbered(lines: list[Region], wholes: list[Region], letters: float) -> list[Region]:
-    """Give formulas the numbers that stand beside them, in the margin of their column."""
-    kept: list[Region] = []
-    for line in lines:
-        middle = (line.box[1] + line.box[3]) / 2
-        narrow = line.box[2] - line.box[0] < _NUMBER_WIDTH * letters
-        beside = [
-            (number, index)
-            for number, whole in enumerate(wholes)
-            if narrow and whole.kind == FORMULA
-            for index, row in enumerate(whole.rows)
-            if row.box[1] < middle < row.box[3]
-        ]
-        if not beside:
-            kept.append(line)
-            continue
-        number, index = beside[0]
-        whole = wholes[number]
-        row = whole.rows[index]
-        changed = replace(row, box=union_of([row.box, line.box]), cells=(row.cells[0], line.box))
-        rows = (*whole.rows[:index], changed, *whole.rows[index + 1 :])
-        wholes[number] = replace(whole, rows=rows, box=union_of([whole.box, line.box]))
-    return [*kept, *wholes]
+def _stands_in_text(page: _Page, inside: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
+    """Say whether there is as much text beside a formula that it must be a part of that line."""
+    top, bottom = page.boxes[inside, 1].min(), page.boxes[inside, 3].max()
+    middles = (page.boxes[others, 1] + page.boxes[others, 3]) / 2
+    beside = others[(middles > top) & (middles < bottom) & np.isin(page.kinds[others], _PROSE)]
+    widths = page.boxes[:, 2] - page.boxes[:, 0]
+    text = float(widths[beside].sum())
+    return text > _INLINE * (text + float(widths[inside].sum()))
+
+
+def _covers(box: Rectangle, inner: Rectangle) -> bool:
+    """Say whether most of a rectangle lies in another that is larger."""
+    width = min(box[2], inner[2]) - max(box[0], inner[0])
+    height = min(box[3], inner[3]) - max(box[1], inner[1])
+    area = (inner[2] - inner[0]) * (inner[3] - inner[1])
+    larger = (box[2] - box[0]) * (box[3] - box[1]) > area
+    return larger and width > 0 and height > 0 and width * height > area / 2
 
 
 def _homes(page: _Page, parts: Sequence[Part], boxes: Boxes) -> NDArray[np.int64]:
@@ -244,14 +196,6 @@ def _homes(page: _Page, parts: Sequence[Part], boxes: Boxes) -> NDArray[np.int64
     aside = [np.maximum(0, np.maximum(part.left - across, across - part.right)) for part in parts]
     above = [np.maximum(0, np.maximum(part.top - down, down - part.bottom)) for part in parts]
     return np.asarray((np.array(aside) + np.array(above)).argmin(axis=0), dtype=np.int64)
-
-
-def _text_rows(page: _Page, chosen: list[int]) -> list[Region]:
-    """Return each line of running text as a region of its own."""
-    found: list[Region] = []
-    for line in find_lines(page.boxes, chosen, page.letters):
-        found.append(_line_region(page, line))
-    return found
 
 
 def _line_region(page: _Page, line: Line) -> Region:
