@@ -14,6 +14,7 @@ from unrender.reading.page.rows import ReadRow
 
 _AGREEING = 0.4  # of its length may differ for a piece of text to be the same
 _FEW, _MOSTLY, _WORD = 3, 0.7, re.compile(r"[^\W\d_]{3,}")
+_MATHEMATICAL = re.compile("[\u0370-\u03ff\u2032-\u2037\u2100-\u214f\u2190-\u23ff\U0001d400-\U0001d7ff]")
 _WORD_GAP = 0.22  # of a character's height: what is farther apart are two words
 _SPELLINGS = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "\u00a0": " ", "−": "-", "‐": "-"})
 _SOFT = ("\u00ad", "\x02", "\ufffe")  # how PDFs and PDFium write a hyphen at the end of a line
@@ -63,7 +64,7 @@ class Layer:
         """Take the whole line from the layer where the reading is unsure of itself."""
         said = self.line(box)
         unsure = row.confidence < _UNSURE or row.looped or row.cut or not row.tokens
-        if row.layered or not unsure or not said:
+        if row.layered or not unsure or not said or _MATHEMATICAL.search(said):
             return row
         return ReadRow((*row.tokens[: bool(row.heading)], *_tokens(said)), 1.0, layered=True)
 
@@ -94,13 +95,20 @@ def corrected(tokens: Sequence[str], said: str) -> tuple[list[str], int, int]:
         span = said[where[offsets[start]] : where[offsets[stop]]] if is_text else ""
         if not is_text or not own.strip():
             result += tokens[start:stop]
-        elif Levenshtein.normalized_distance(own.strip(), span.strip()) <= _AGREEING:
+        elif _agrees(own.strip(), span.strip()):
             right += 1
             result += _spelled(own, span, tokens[start:stop])
         else:
             wrong += 1
             result += tokens[start:stop]
     return result, right, wrong
+
+
+def _agrees(own: str, span: str) -> bool:
+    """Say whether a piece of text is what the layer says; signs of formulas in the layer are no text."""
+    if any(_MATHEMATICAL.match(character) and character not in own for character in span):
+        return False
+    return Levenshtein.normalized_distance(own, span) <= _AGREEING
 
 
 def _spelled(own: str, span: str, tokens: Sequence[str]) -> list[str]:
