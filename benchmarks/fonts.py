@@ -17,7 +17,7 @@ from unrender.metrics import wer_visible
 from unrender.reading.reader import Reader
 from unrender.reading.systems import Input, Options
 from unrender.training.data import Cache
-from unrender.training.formula.typeset import typeset
+from unrender.training.formula.renderers import typeset
 from unrender.training.validation import draw_subset
 from unrender.typesetting import FONTS, Style
 

@@ -22,8 +22,7 @@ from unrender import latex
 from unrender.checkpoints import cache_folder
 from unrender.errors import UnrenderError
 from unrender.training.formula.labels import visible
-from unrender.training.formula.renderers import HELD_FONTS, draw_with_matplotlib, open_browser
-from unrender.training.formula.typeset import typeset
+from unrender.training.formula.renderers import HELD_FONTS, draw_with_matplotlib, open_browser, typeset
 from unrender.typesetting import FONTS, Style
 
 FORMULAS = r"""

@@ -13,7 +13,7 @@ from unrender.latex.tree import fit_columns
 from unrender.metrics.sequences import visible
 from unrender.reading.reader import Reader
 from unrender.reading.systems import Options
-from unrender.training.formula.typeset import typeset
+from unrender.training.formula.renderers import typeset
 from unrender.typesetting import Style
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -13,7 +13,7 @@ from unrender.training.formula.handwriting import (
     fit,
     harvest,
 )
-from unrender.training.formula.typeset import find_tools
+from unrender.training.formula.renderers import find_tools
 from unrender.typesetting import DVI, Layout, Rule, Style, compile_formulas, read_layouts
 
 DPI = 100

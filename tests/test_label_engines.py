@@ -10,8 +10,7 @@ import torch
 from unrender.checkpoints import load, save
 from unrender.checkpoints.vocabulary import wordpiece
 from unrender.engines import export as exporting
-from unrender.engines.export import export
-from unrender.engines.export.comparison import Window, random_window
+from unrender.engines.export import Window, export, random_window
 from unrender.engines.labelling import LabelEngine, OnnxLabelEngine
 from unrender.engines.opening import open_label_engine
 from unrender.errors import ConfigError, ModelError

@@ -11,7 +11,7 @@ from unrender.reading.ink import Grid
 from unrender.training.batches import IGNORED
 from unrender.training.data import Cache, CacheWriter, Sample
 from unrender.training.formula.pointing import NOWHERE, Boxes, annotate, locate, mark
-from unrender.training.formula.typeset import typeset
+from unrender.training.formula.renderers import typeset
 from unrender.training.objectives import misnamed, name_cells, off_target
 from unrender.typesetting import Style
 

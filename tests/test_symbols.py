@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from unrender.images.pixels import place, stroke_boxes, symbol_height
 from unrender.models.formula import SYMBOLS, formula
-from unrender.training.formula.typeset import typeset
+from unrender.training.formula.renderers import typeset
 from unrender.typesetting import Style
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from unrender import typesetting as module
 from unrender.errors import MissingExtraError
-from unrender.training.formula.typeset import crop_to_ink, find_tools, typeset
+from unrender.training.formula.renderers import crop_to_ink, find_tools, typeset
 from unrender.typesetting import FONTS, Style, compile_formulas
 
 HOSTILE = {

@@ -1,15 +1,16 @@
-"""What several notations share: how blocks are grouped and what a one-page document looks like."""
+"""What several notations share: how blocks are grouped and what a one-page document looks like, fields as lines."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from unrender import latex
-from unrender.documents import Block, Document, Page
+from unrender.documents import Block, Document, Json, Page
 
 FURNITURE = frozenset({"page_header", "page_footer"})
 LISTS = frozenset({"ordered_list", "unordered_list"})
 ANNOTATED = frozenset({"code", "picture", "chart"})  # their `fields` describe them and are not their content
 _INLINE_FORMULA = re.compile(r"\\\((?:(?!\\\().)*?\\\)|(?<![\\$])\$(?!\s)[^$\n]+(?<!\s)\$(?!\d)", re.DOTALL)
+_OF_A_VALUE = frozenset({"label", "text", "confidence", "box"})  # what is known of one value that was read
 
 
 def one_page(*blocks: Block) -> Document:
@@ -46,3 +47,27 @@ def split_formulas(text: str) -> Iterator[tuple[str, bool]]:
             yield formula.strip(), True
             position = match.end()
     yield text[position:], False
+
+
+def as_lines(fields: Json) -> list[str]:
+    """Return `key: value` lines; an inner key follows its outer one after a dot."""
+    return [f"{path}: {value}" if path else value for path, value in flatten(fields)]
+
+
+def flatten(fields: Json, path: str = "", *, absent: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yield (path, value) of every leaf; the items of a list share their path.
+
+    A value that carries its confidence and box counts as its text alone. What is null is left out, or is `absent`.
+    """
+    if isinstance(fields, Mapping) and "text" in fields and len(fields) > 1 and fields.keys() <= _OF_A_VALUE:
+        yield str(fields.get("label", path)), str(fields["text"])
+    elif isinstance(fields, Mapping):
+        for key, value in fields.items():
+            yield from flatten(value, f"{path}.{key}" if path else key, absent=absent)
+    elif isinstance(fields, Sequence) and not isinstance(fields, str):
+        for item in fields:
+            yield from flatten(item, path, absent=absent)
+    elif fields is not None:
+        yield path, str(fields)
+    elif absent is not None:
+        yield path, absent

@@ -5,8 +5,7 @@ import io
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import has_fields
-from unrender.formats.fields import flatten
+from unrender.formats.blocks import flatten, has_fields
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid
 

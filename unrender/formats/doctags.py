@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from unrender.documents import Block, Box, Document, Json, Page
-from unrender.formats.blocks import ANNOTATED
-from unrender.formats.fields import as_lines
+from unrender.formats.blocks import ANNOTATED, as_lines
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import KIND_OF_TOKEN, parse_otsl, write_otsl
 

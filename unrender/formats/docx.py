@@ -8,8 +8,7 @@ from html import escape
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, split_formulas
-from unrender.formats.fields import as_lines
+from unrender.formats.blocks import LISTS, as_lines, captions, has_fields, is_formula, list_items, split_formulas
 from unrender.formats.formulas.omml import NAMESPACE as MATH
 from unrender.formats.formulas.omml import formula_to_omml
 from unrender.formats.markdown import expanded

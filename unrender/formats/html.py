@@ -4,8 +4,7 @@ from html import escape
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import FURNITURE, LISTS, captions, has_fields, is_formula, split_formulas
-from unrender.formats.fields import flatten
+from unrender.formats.blocks import FURNITURE, LISTS, captions, flatten, has_fields, is_formula, split_formulas
 from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import HEADERS, spans

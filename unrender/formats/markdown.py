@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from unrender.documents import Block, Document
-from unrender.formats.blocks import FURNITURE, LISTS, captions, has_fields, is_formula, list_items, one_page
-from unrender.formats.fields import as_lines
+from unrender.formats.blocks import FURNITURE, LISTS, as_lines, captions, has_fields, is_formula, list_items, one_page
 from unrender.formats.tables import HEADERS, MERGED, grid, make_table
 
 _DEEPEST = 6

@@ -5,8 +5,7 @@ import re
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, split_formulas
-from unrender.formats.fields import as_lines
+from unrender.formats.blocks import LISTS, as_lines, captions, has_fields, is_formula, list_items, split_formulas
 from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.formats.formulas.sympy import formula_to_sympy
 from unrender.formats.formulas.typst import formula_to_typst

@@ -4,8 +4,16 @@ import re
 
 from unrender.documents import Block, Document
 from unrender.errors import LatexError
-from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, one_page, split_formulas
-from unrender.formats.fields import as_lines
+from unrender.formats.blocks import (
+    LISTS,
+    as_lines,
+    captions,
+    has_fields,
+    is_formula,
+    list_items,
+    one_page,
+    split_formulas,
+)
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid, spans
 from unrender.latex import check, readable

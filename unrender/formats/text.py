@@ -4,8 +4,7 @@ import re
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import LISTS, captions, has_fields, is_formula, list_items, one_page
-from unrender.formats.fields import as_lines
+from unrender.formats.blocks import LISTS, as_lines, captions, has_fields, is_formula, list_items, one_page
 from unrender.formats.formulas.linear import formula_to_text
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid

@@ -19,9 +19,8 @@ from unrender.reading import sources
 from unrender.reading.systems import Options
 from unrender.server import bodies, descriptions, events, problems
 from unrender.server.conversions import Converter
-from unrender.server.docs import render
-from unrender.server.guard import Guard
-from unrender.server.hosts import Hosts
+from unrender.server.descriptions import render
+from unrender.server.guard import Guard, Hosts
 from unrender.server.limits import Limits, Memory
 from unrender.server.metrics import Metrics
 from unrender.server.page import page_routes

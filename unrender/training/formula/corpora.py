@@ -49,8 +49,7 @@ from unrender.training.formula.labels import (
     unify,
 )
 from unrender.training.formula.pointing import annotate
-from unrender.training.formula.renderers import renderer
-from unrender.training.formula.typeset import crop_to_ink, typeset
+from unrender.training.formula.renderers import crop_to_ink, renderer, typeset
 from unrender.typesetting import FONTS, Style, lay_out
 
 MAX_HEIGHT, MAX_WIDTH = 192, 640

@@ -28,7 +28,7 @@ from unrender.errors import DataError
 from unrender.tokens import FILE_NAME, LatexTokenizer
 from unrender.training.data import CacheWriter, Gray, Sample
 from unrender.training.formula.labels import is_validation_paper
-from unrender.training.formula.typeset import find_tools
+from unrender.training.formula.renderers import find_tools
 from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, PROSE, Excerpt, draft, read_documents, read_prose
