@@ -27,10 +27,6 @@ _MOST_CELLS = 200_000
 _CELL = re.compile(rf"<({'|'.join(KIND_OF_TOKEN)}|nl)>")
 
 
-def is_otsl_token(name: str) -> bool:
-    return name in KIND_OF_TOKEN or name == "nl"
-
-
 def parse_otsl(text: str) -> tuple[Block, ...]:
     """Return the rows of a table written in OTSL; text before the first cell is left out."""
     rows: list[Block] = []

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from unrender.errors import LatexError
 from unrender.latex import commands
-from unrender.latex.scanner import Lexeme, scan
-from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol, columns_of
+from unrender.latex.scanner import Lexeme, is_spaced, scan
+from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol, columns_of, roman_scope
 
 MAX_CHARACTERS = 20_000
 _MAX_DEPTH = 60  # deeper nesting is no formula, and must not exhaust the stack
@@ -24,9 +24,8 @@ _CLOSINGS = frozenset("\\right" + delimiter for delimiter in commands.DELIMITERS
 def parse(text: str) -> tuple[Node, ...]:
     """Parse a formula into its nodes."""
     if len(text) > MAX_CHARACTERS:
-        raise LatexError(
-            f"a formula of {len(text):,} characters; at most {MAX_CHARACTERS:,} are parsed", MAX_CHARACTERS
-        )
+        said = f"a formula of {len(text):,} characters; at most {MAX_CHARACTERS:,} are parsed"
+        raise LatexError(said, MAX_CHARACTERS)
     return _Parser([*scan(text), Lexeme(_END, len(text))]).items(frozenset())
 
 
@@ -47,7 +46,7 @@ class _Parser:
             if token in commands.INFIX:
                 self._take()
                 under = self.items(stops)
-                return (Command(commands.INFIX[token], (Group(_roman_scope(nodes)), Group(under))),)
+                return (Command(commands.INFIX[token], (Group(roman_scope(nodes)), Group(under))),)
             if token in ("_", "^", "'"):
                 self._script(nodes)
             elif token.startswith("\\begin{") and token[7:-1] in commands.UNWRAPPED:
@@ -58,7 +57,7 @@ class _Parser:
         if not token and stops:
             expected = "\\right" if stops is _CLOSINGS else " or ".join(sorted(stops))
             raise LatexError(f"the formula ends where {expected} was expected", self._lexemes[-1].position)
-        return _roman_scope(nodes)
+        return roman_scope(nodes)
 
     @contextmanager
     def _deeper(self, position: int) -> Iterator[None]:
@@ -123,8 +122,7 @@ class _Parser:
         return items
 
     def _fence(self, left: str) -> Fence:
-        items = self.items(_CLOSINGS)
-        return Fence(left[5:], items, self._take().token[6:])
+        return Fence(left[5:], self.items(_CLOSINGS), self._take().token[6:])
 
     def _script(self, nodes: list[Node]) -> None:
         """Attach _, ^ or ' to the node before it."""
@@ -166,7 +164,7 @@ class _Parser:
         with self._deeper(lexeme.position):
             node = self._node()
         if node == Symbol("\\rm"):
-            return Group(_roman_scope([node]))
+            return Group(roman_scope([node]))
         return node if node is not None else self._argument(lexeme)
 
     def _option(self) -> tuple[Node, ...] | None:
@@ -206,7 +204,7 @@ class _Parser:
         if self._peek() != "{":
             return self._argument(lexeme)
         opening = self._take()
-        blanks_count = not (opening.after_blank and self._is_spaced())
+        blanks_count = not (opening.after_blank and is_spaced(self._lexemes, self._next))
         nodes: list[Node] = []
         while (token := self._peek()) != "}":
             if not token:
@@ -221,18 +219,7 @@ class _Parser:
         closing = self._take()
         if blanks_count and closing.after_blank and nodes[-1:] != [Symbol("~")]:
             nodes.append(Symbol("~"))
-        return Group(_roman_scope(nodes))
-
-    def _is_spaced(self) -> bool:
-        """Whether every token of this group follows white space: canonical text, whose blanks only separate."""
-        depth, index = 1, self._next
-        while depth and index < len(self._lexemes):
-            lexeme = self._lexemes[index]
-            if not lexeme.after_blank:
-                return False
-            depth += (lexeme.token == "{") - (lexeme.token == "}")
-            index += 1
-        return True
+        return Group(roman_scope(nodes))
 
     def _environment(self, begin: Lexeme) -> Node:
         name = begin.token[7:-1]
@@ -311,17 +298,3 @@ def _length(symbols: list[Node], lexeme: Lexeme) -> Group:
         most = commands.LONGEST_LENGTH
         raise LatexError(f"the length after {lexeme.token} has more than {most} characters", lexeme.position)
     return Group(tuple(symbols))
-
-
-def _roman_scope(nodes: list[Node]) -> tuple[Node, ...]:
-    """Turn each switch \\rm into \\mathrm over what follows it, up to the next one."""
-    switches = [index for index, node in enumerate(nodes) if node == Symbol("\\rm")]
-    if not switches:
-        return tuple(nodes)
-    scoped = nodes[: switches[0]]
-    for start, end in zip(switches, [*switches[1:], len(nodes)], strict=True):
-        scope = tuple(nodes[start + 1 : end])
-        if len(scope) == 1 and isinstance(scope[0], Group):
-            scope = scope[0].items
-        scoped.append(Command("\\mathrm", (Group(scope),)))
-    return tuple(scoped)

@@ -1,6 +1,7 @@
 """From characters to tokens with their positions."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unrender.errors import LatexError
@@ -57,6 +58,17 @@ def scan(text: str) -> list[Lexeme]:
             lexemes.append(Lexeme(_canonical(kind, piece), start, blank))
         blank = False
     return lexemes
+
+
+def is_spaced(lexemes: Sequence[Lexeme], start: int) -> bool:
+    """Say whether every token of the group from `start` on follows white space: blanks only separate them."""
+    depth, index = 1, start
+    while depth and index < len(lexemes):
+        if not lexemes[index].after_blank:
+            return False
+        depth += (lexemes[index].token == "{") - (lexemes[index].token == "}")
+        index += 1
+    return True
 
 
 def _with_delimiter(text: str, fence: str, position: int) -> tuple[str, int]:

@@ -117,3 +117,17 @@ def fit_columns(tokens: Sequence[str]) -> list[int]:
             opened[-1].cells += 1
             opened[-1].widest = max(opened[-1].widest, opened[-1].cells)
     return [place for place, count in enumerate(times) for _ in range(count)]
+
+
+def roman_scope(nodes: list[Node]) -> tuple[Node, ...]:
+    """Turn each switch \\rm into \\mathrm over what follows it, up to the next one."""
+    switches = [index for index, node in enumerate(nodes) if node == Symbol("\\rm")]
+    if not switches:
+        return tuple(nodes)
+    scoped = nodes[: switches[0]]
+    for start, end in zip(switches, [*switches[1:], len(nodes)], strict=True):
+        scope = tuple(nodes[start + 1 : end])
+        if len(scope) == 1 and isinstance(scope[0], Group):
+            scope = scope[0].items
+        scoped.append(Command("\\mathrm", (Group(scope),)))
+    return tuple(scoped)
