@@ -20,7 +20,6 @@ from unrender.words import Word
 
 FIELDS = ("company", "date", "address", "total")
 LABELS = ("O", *(f"{position}-{name.upper()}" for name in FIELDS for position in "BI"))
-OUTSIDE = "O"
 
 Probabilities = NDArray[np.float64]  # (words, fields): how likely each word belongs to each field
 
