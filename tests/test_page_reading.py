@@ -72,11 +72,11 @@ def see_text(ink) -> Cells:
     kinds = np.full((len(KINDS), *ink.shape), 0.01, dtype=np.float32)
     kinds[TEXT] = np.where(ink > 0.02, 0.9, 0.01)
     kinds[0] = 1 - kinds[TEXT]
-    return Cells(kinds, np.zeros(ink.shape, np.float32), np.zeros(ink.shape, np.float32))
+    return Cells(kinds, np.zeros(ink.shape, np.float32))
 
 
 def take_apart(image):
-    straight = straighten(image, lambda gray, letters: False)
+    straight = straighten(image)
     ink, scale = _low_resolution(straight.gray, straight.letters)
     return straight, find_regions(straight, see_text(ink), scale)
 
@@ -128,6 +128,12 @@ def test_a_page_on_its_side_is_turned():
     straight, regions = take_apart(draw_page().transpose(Image.Transpose.ROTATE_90))
     assert straight.turns % 2 == 1
     assert sum(len(region.rows) for region in regions) == 14
+
+
+def test_a_page_that_lies_upside_down_is_turned():
+    straight, _ = take_apart(draw_page().transpose(Image.Transpose.ROTATE_180))
+    assert straight.turns == 2
+    assert take_apart(draw_page())[0].turns == 0
 
 
 def test_a_page_becomes_paragraphs_with_boxes_and_lines(reader, engine):

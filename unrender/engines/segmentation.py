@@ -7,21 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.engines.sessions import check_session, count_cores, open_session
-from unrender.models.segmentation import BEGINS, KINDS, MULTIPLE, TURNED
+from unrender.models.segmentation import BEGINS, KINDS, MULTIPLE
 
 GRAPH = "layout.onnx"
 
 
 @dataclass(frozen=True)
 class Cells:
-    """What stands in each cell of a page: how likely each kind (K, H, W), a block's first line (H, W).
-
-    `turned` is how likely each cell (H, W) is upside down.
-    """
+    """What stands in each cell of a page: how likely each kind (K, H, W), and a block's first line (H, W)."""
 
     kinds: NDArray[np.float32]
     begins: NDArray[np.float32]
-    turned: NDArray[np.float32]
 
 
 class OnnxSegmenter:
@@ -37,14 +33,11 @@ class OnnxSegmenter:
         [scores] = self._session.run(None, {"ink": pad_ink(ink)})
         scores = np.asarray(scores)[0, :, :rows, :columns]
         shares = np.exp(scores[: len(KINDS)] - scores[: len(KINDS)].max(axis=0))
-        return Cells(shares / shares.sum(axis=0), _likely(scores[BEGINS]), _likely(scores[TURNED]))
+        begins = 1 / (1 + np.exp(-scores[BEGINS]))
+        return Cells(shares / shares.sum(axis=0), np.asarray(begins, dtype=np.float32))
 
 
 def pad_ink(ink: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return (1, 1, H, W) with paper at right and bottom, of sides that the network halves evenly."""
     down, across = (-side % MULTIPLE for side in ink.shape)
     return np.pad(ink, ((0, down), (0, across)))[None, None]
-
-
-def _likely(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(1 / (1 + np.exp(-scores)), dtype=np.float32)

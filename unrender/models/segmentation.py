@@ -7,7 +7,10 @@ KINDS = (
     "footnote", "code",
 )  # fmt: skip
 CELLS_PER_INCH = 25.0
-BEGINS, TURNED = len(KINDS), len(KINDS) + 1  # channels behind the kinds: a block begins here; the page is upside down
+BEGINS, TURNED = (
+    len(KINDS),
+    len(KINDS) + 1,
+)  # channels behind the kinds: a block begins here; the page is upside down, which strokes tell better
 CHANNELS = len(KINDS) + 2
 MULTIPLE = 16  # of rows and columns
 

@@ -32,7 +32,7 @@ from unrender.reading.systems import Sheet
 Found = Mapping[tuple[int, int, int], ReadRow]
 
 _LARGE = 1.3  # times the smallest letters of a page: those of a heading
-_UNKNOWN = 0.35  # a page whose lines are less sure than this, in the mean, is not understood
+_UNKNOWN = 0.6  # a page whose lines are less sure than this, in the mean, is not understood
 _NUMBERED = re.compile(r"^(\d+(?:\.\d+)*)\.?\s")
 _DEEPEST = 4
 _EMPTY = " `´"  # what a line without anything to read is sometimes read as
@@ -240,7 +240,7 @@ def _status(rows: Sequence[ReadRow], blocks: Sequence[Block]) -> Status:
         return Status("empty")
     sure = [row.confidence for row in rows if row.tokens and not row.layered]
     if sure and sum(sure) / len(sure) < _UNKNOWN:
-        return Status("partial", reason="the script or the print of this page is not one that the model knows")
+        return Status("unlikely", reason="this looks like no page in a script or print that the model knows")
     looped, cut = sum(row.looped for row in rows), sum(row.cut for row in rows)
     if looped:
         return Status("repetition", reason=f"{looped} of {len(rows)} lines were cut where they began to repeat")

@@ -1,7 +1,6 @@
 """Pages as they should lie: white paper, lines level, the right way up; and how large their letters are."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from PIL import Image
 from unrender.documents import Box
 from unrender.images.paper import whiten
 from unrender.images.pixels import stroke_boxes
+from unrender.reading.page.lines import Boxes, find_lines
 
 Gray = NDArray[np.uint8]
 Points = NDArray[np.float64]
@@ -24,6 +24,9 @@ _LINES_PER_SKEW = 0.3  # of the letters' height: how finely rows of ink are coun
 _SIDEWAYS = 1.6  # times sharper must columns be than rows for a page that lies on its side
 _LEAST_LETTERS = 12  # strokes that must look like letters, or nothing tells their size
 _SMALLEST, _LARGEST = 3, 120  # pixels a letter may be high
+_LIKE, _TALL, _REACHING = 0.2, 1.2, 0.2  # times small letters: alike, taller, and by how much they reach out
+_FEWEST_SMALL = 6  # small letters that tell where a line stands
+_MORE = 1.2  # times as many letters reach below as above
 _SPREAD = 0.12  # heights this near belong to letters of one size
 
 
@@ -58,7 +61,7 @@ class Straight:
         return Box(*(float(side) * self.shrunk for side in (low, top, right, bottom)))
 
 
-def straighten(image: Image.Image, is_upside_down: Callable[[Gray, float], bool]) -> Straight:
+def straighten(image: Image.Image) -> Straight:
     """Whiten the paper of a page, level its lines and turn it the right way up."""
     gray = Image.fromarray(whiten(image.convert("L")))
     letters = letter_height(np.asarray(gray))
@@ -71,9 +74,25 @@ def straighten(image: Image.Image, is_upside_down: Callable[[Gray, float], bool]
         gray = gray.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
     else:
         angle = 0.0
-    if is_upside_down(np.asarray(gray), letters):
+    if is_upside_down(stroke_boxes(np.asarray(gray) < INK), letters):
         gray, turns = _turned(gray, 2), (turns + 2) % 4
     return Straight(np.asarray(gray), letters, angle, turns, *image.size)
+
+
+def is_upside_down(boxes: Boxes, letters: float) -> bool:
+    """Say whether more letters reach below their lines than above them: of upright ones far fewer do."""
+    above = below = 0
+    for line in find_lines(boxes, range(len(boxes)), letters):
+        own = boxes[list(line.strokes)]
+        heights = own[:, 3] - own[:, 1]
+        small = own[np.abs(heights - letters) < _LIKE * letters]
+        if len(small) < _FEWEST_SMALL:
+            continue
+        top, bottom = np.median(small[:, 1]), np.median(small[:, 3])
+        tall = own[(heights > _TALL * letters) & (heights < 2 * _TALL * letters)]
+        above += int((tall[:, 1] < top - _REACHING * letters).sum())
+        below += int((tall[:, 3] > bottom + _REACHING * letters).sum())
+    return below > _MORE * above and below >= _LEAST_LETTERS
 
 
 def letter_height(gray: Gray) -> float:

@@ -125,7 +125,7 @@ class PageSystem:
     def _take_apart(self, sheet: Sheet) -> "_Job":
         """Find what there is to read on a page."""
         shrunk = _too_large(sheet.image)
-        straight = straighten(sheet.image.reduce(shrunk) if shrunk > 1 else sheet.image, self._is_upside_down)
+        straight = straighten(sheet.image.reduce(shrunk) if shrunk > 1 else sheet.image)
         straight = replace(straight, shrunk=shrunk)
         if not straight.letters or (straight.gray < INK).mean() > _DARK_SHARE:
             return _Job(sheet, straight, ())
@@ -135,11 +135,6 @@ class PageSystem:
         pictures = list(_pictures(straight, regions, apart=self.formulas is not None))
         displays = [picture for picture in pictures if picture.display]
         return _Job(sheet, straight, regions, [one for one in pictures if not one.display], displays)
-
-    def _is_upside_down(self, gray: NDArray[np.uint8], letters: float) -> bool:
-        ink, _ = _low_resolution(gray, letters)
-        turned = self.segmenter(ink).turned[ink > 0.15]
-        return bool(turned.size) and float(turned.mean()) > 0.5
 
     def _finish(self, job: "_Job", options: Options) -> tuple[Sheet, Page]:
         sheet = job.sheet
