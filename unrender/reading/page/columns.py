@@ -65,17 +65,17 @@ def _find_gutter(occupied: Mask, prose: Mask, part: Part, weight: float) -> tupl
     text = prose[part.top : part.bottom, part.left : part.right]
     width = inside.shape[1]
     margin = max(_ADJACENT // 2, round(_LEAST_SIDE * width))
-    best, rows_of_best = None, _LEAST_ROWS - 1
+    best, most = None, -np.inf
     clear = ~inside
     for middle in range(margin, width - margin - _LEAST_GUTTER):
         free = clear[:, middle : middle + _LEAST_GUTTER].all(axis=1)
         left, right = slice(max(0, middle - _ADJACENT), middle), slice(middle + _LEAST_GUTTER, middle + _ADJACENT)
         both = inside[:, left].any(axis=1) & inside[:, right].any(axis=1)
         parted = free & both & (text[:, left].any(axis=1) | text[:, right].any(axis=1))
-        crossed = text[:, middle : middle + _LEAST_GUTTER].any(axis=1)
-        count = int(parted.sum()) - round(weight * int(crossed.sum()))
-        if count > rows_of_best:
-            best, rows_of_best = middle, count
+        crossed = int(text[:, middle : middle + _LEAST_GUTTER].any(axis=1).sum())
+        rows = int(parted.sum())
+        if rows - weight * crossed >= _LEAST_ROWS and rows - crossed > most:
+            best, most = middle, rows - crossed
     if best is None:
         return None
     free = clear[:, best : best + _LEAST_GUTTER].all(axis=1)
