@@ -15,7 +15,7 @@ from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePr
 from unrender.tokens import LatexTokenizer
 
 # The same cases in every run: what `make test` says depends on the code alone. `make fuzz` looks for new ones.
-settings.register_profile("unrender", derandomize=True, database=None)
+settings.register_profile("unrender", derandomize=True, database=None, deadline=None)
 settings.load_profile("unrender")
 
 

@@ -194,6 +194,7 @@ def test_n_best_gives_that_many_readings_best_first(reader, monkeypatch):
     confidences = [reading.confidence for reading in block.readings]
     assert len(confidences) == 3
     assert confidences == sorted(confidences, reverse=True)
+    assert sum(confidences) <= 1 + 1e-9
 
 
 def test_n_best_of_a_search_gives_the_best_first_and_no_text_twice(reader):
