@@ -120,7 +120,7 @@ def test_sizes_that_do_not_go_together_are_refused() -> None:
 
 @pytest.mark.parametrize("version", [0, FORMAT + 1, "1", None, True, 1.5])
 def test_a_file_of_another_format_is_refused(version: object) -> None:
-    with pytest.raises(ConfigError, match="unrender must be 1 to 2"):
+    with pytest.raises(ConfigError, match=f"unrender must be 1 to {FORMAT}"):
         from_values(_values("formula") | {"unrender": version})
 
 

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 StatusKind = Literal["complete", "partial", "unlikely", "limit", "repetition", "empty", "failed"]
 
+LINE = "line"  # the kind of a block that is one line of text
 _WORST_FIRST: tuple[StatusKind, ...] = ("failed", "repetition", "limit", "unlikely", "partial", "empty", "complete")
 
 
@@ -131,7 +132,7 @@ class Page:
 
     @property
     def text(self) -> str:
-        return "\n\n".join(block.text for block in self.blocks if block.text)
+        return join_blocks(self.blocks, [block.text for block in self.blocks])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +155,7 @@ class Document:
     @property
     def written(self) -> str:
         """The text as the model wrote it: what is compared with a label."""
-        return "\n\n".join(text for block in self.blocks if (text := block.written or block.text))
+        return join_blocks(self.blocks, [block.written or block.text for block in self.blocks])
 
     @property
     def status(self) -> Status:
@@ -177,6 +178,12 @@ class Document:
     def _repr_html_(self) -> str:
         """Show the result in a notebook, each token shaded by how unsure the model was."""
         return "\n".join(_page_html(page) for page in self.pages)
+
+
+def join_blocks(blocks: Sequence[Block], texts: Sequence[str]) -> str:
+    """Join what was made of blocks: lines below one another, anything else with a blank line between."""
+    lines = all(block.kind == LINE for block in blocks)
+    return ("\n" if lines else "\n\n").join(text for text in texts if text)
 
 
 def to_dict(document: Document) -> dict[str, Json]:

@@ -41,6 +41,8 @@ class Task:
     check: Callable[[str], bool] | None = None  # whether what a model wrote is well-formed
     unlike: Callable[[str], bool] | None = None  # whether what a model wrote is what something else gives
     prompt: str = ""
+    like: str = ""  # another task, whose models read for this one too
+    several_lines: bool = False  # the picture may hold more than one line of text
     default_model: str = ""  # the embedded model that reads for it when none is named
 
     @property
@@ -149,8 +151,30 @@ TASKS: Mapping[str, Task] = {
             unlike=_is_prose,
             default_model="formula",
         ),
-        Task(name="word", summary="one word", notation="text", parse=_one_block("text"), metrics=_WORD),
-        Task(name="line", summary="one line of text", notation="text", parse=_one_block("text"), metrics=_TEXT),
+        Task(
+            name="word",
+            summary="one word",
+            notation="text",
+            parse=_one_block("text"),
+            metrics=_WORD,
+        ),
+        Task(
+            name="line",
+            summary="one line of text",
+            notation="text",
+            parse=_one_block("text"),
+            metrics=_WORD,
+            like="word",
+        ),
+        Task(
+            name="text",
+            summary="lines of text below one another",
+            notation="text",
+            parse=_one_block("line"),
+            metrics=_TEXT,
+            like="word",
+            several_lines=True,
+        ),
         Task(
             name="page",
             summary="a page of a paper to Markdown",

@@ -49,6 +49,7 @@ def read(
         bool, typer.Option("--no-text-layer", help="Read a PDF's pixels only, not the text it carries.")
     ] = False,
     engine: Engine = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Words and lines only: read without the decoder.")] = False,
     batch: Annotated[int, typer.Option(min=1, help="Pages read together.")] = 8,
     overlay: Annotated[Path | None, typer.Option(help="Save a picture of where each token was seen.")] = None,
     clipboard: Annotated[bool, typer.Option("--clipboard", help="Read the picture that was copied last.")] = False,
@@ -79,7 +80,13 @@ def read(
     if clipboard:
         inputs.append(sources.clipboard())
     options = Options(
-        beams=beam, n_best=n_best, max_tokens=max_tokens, question=question, words=words, text_layer=not no_text_layer
+        beams=beam,
+        n_best=n_best,
+        max_tokens=max_tokens,
+        question=question,
+        words=words,
+        text_layer=not no_text_layer,
+        fast=fast,
     )
     watched = None if watch is None else sources.Watch(watch)
     several = len(inputs) + len(errors) > 1 or watched is not None

@@ -41,6 +41,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(min=1, help="Read only this many, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of that draw and of the intervals.")] = 0,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width; 1 is greedy.")] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Words and lines only: read without the decoder.")] = False,
     engine: Engine = None,
     workers: Workers = None,
     column: Annotated[str | None, typer.Option(help="Column of metadata.jsonl that holds the truth.")] = None,
@@ -80,7 +81,7 @@ def evaluate(
         result = evaluate(
             reader,
             dataset,
-            options=Options(beams=beam, text_layer=not no_text_layer),
+            options=Options(beams=beam, text_layer=not no_text_layer, fast=fast),
             comparison=comparison,
             words=kind,
             seen=seen,
@@ -144,7 +145,7 @@ def export(
 
 
 def data(
-    name: Annotated[str, typer.Argument(help="Which data to prepare: formula, page.")],
+    name: Annotated[str, typer.Argument(help="Which data to prepare: formula, page, word.")],
     source: Annotated[Path, typer.Argument(help="Folder that holds the raw sets.")],
     out: Annotated[Path | None, typer.Option("-o", help="Folder to write; by default in the cache.")] = None,
     limit: Annotated[int | None, typer.Option(help="For page: how many excerpts of papers to set.")] = None,
@@ -153,8 +154,12 @@ def data(
     with needs("train"):
         from unrender.training.formula import corpora
         from unrender.training.page import sets
+        from unrender.training.word import corpora as word
 
-    made = sets.make(source, out, limit) if name == "page" else corpora.make(name, source, out)
+    if name == "page":
+        made = sets.make(source, out, limit)
+    else:
+        made = word.make(source, out) if name == "word" else corpora.make(name, source, out)
     typer.echo(str(made))
 
 

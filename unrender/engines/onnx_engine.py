@@ -58,14 +58,23 @@ class OnnxEngine:
 
     def encode(self, image: Pixels, cells: Ids | None = None) -> Memory:
         """Return what the decoder needs of one (C, H, W) image."""
+        outputs = self._encode(image, self._memory_names)
+        keys_values = np.concatenate(outputs).reshape(-1, 2, *outputs[0].shape[1:])
+        return Memory(keys_values, cells)
+
+    def spell(self, image: Pixels) -> Scores:
+        """Return scores (N, V) of the characters along one (C, H, W) image, without the decoder."""
+        [scores] = self._encode(image, ["spelling"])
+        return scores[0]
+
+    def _encode(self, image: Pixels, names: list[str]) -> list[NDArray[np.float32]]:
         if any(isinstance(there, int) and here != there for here, there in zip(image.shape, self._image, strict=True)):
             raise ConfigError(
                 f"{self.config.name}: pixels of shape {' x '.join(map(str, image.shape))} do not fit the exported "
                 f"encoder, which reads {' x '.join(map(str, self._image))} (channels, height, width)"
             )
-        outputs = self._encoder.run(self._memory_names, {"pixels": np.ascontiguousarray(image[None])})
-        keys_values = np.concatenate(outputs).reshape(-1, 2, *outputs[0].shape[1:])
-        return Memory(keys_values, cells)
+        found: list[NDArray[np.float32]] = self._encoder.run(names, {"pixels": np.ascontiguousarray(image[None])})
+        return found
 
 
 class OnnxRun:

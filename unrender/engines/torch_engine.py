@@ -39,6 +39,12 @@ class TorchEngine:
         state = self.module.decoder.start(memory, mask)
         return TorchRun(self.module.decoder, state, self.watch)
 
+    @torch.inference_mode()
+    def spell(self, image: NDArray[np.float32]) -> Scores:
+        """Return scores (N, V) of the characters along one (C, H, W) image, without the decoder."""
+        memory, _ = self.module.encode(torch.from_numpy(np.ascontiguousarray(image[None])))
+        return np.asarray(self.module.spelling(memory)[0].numpy(), dtype=np.float32)
+
 
 class TorchRun:
     """One batch being decoded."""

@@ -2,7 +2,7 @@
 
 import re
 
-from unrender.documents import Block, Document
+from unrender.documents import Block, Document, join_blocks
 from unrender.errors import NotationError
 from unrender.formats.blocks import LISTS, as_lines, captions, has_fields, is_formula, list_items, one_page
 from unrender.formats.formulas.linear import formula_to_text
@@ -18,7 +18,7 @@ def write_text(document: Document) -> str:
     """
     blocks = expanded(document.blocks)
     alone = all(is_formula(block) for block in blocks)
-    return "\n\n".join(text for block in blocks if (text := _write(block, strict=alone)))
+    return join_blocks(blocks, [_write(block, strict=alone) for block in blocks])
 
 
 def parse_text(text: str) -> Document:

@@ -17,6 +17,8 @@ Pixels = NDArray[np.float32]
 _INK_THRESHOLD = 200  # darker is ink, once the greys are stretched to 0..255 (Nougat's margin crop)
 _PHOTO_PIXELS = 3_000_000  # a larger picture is shrunk before its paper is cleaned
 _CLEANED_PIXELS = 1_000_000  # to about this many
+_LEVELS = (0.01, 0.5, 0.99)  # shares of the pixels: the darkest grey that counts, the paper's, the lightest
+_FLAT = 12  # a picture whose greys differ by less is left as it is
 _RIBBON_PIXELS = 80_000_000  # a resize to more than this is not worth its memory
 _RESAMPLE = {
     "bilinear": Image.Resampling.BILINEAR,
@@ -80,6 +82,8 @@ def place(image: Image.Image, prep: ImagePrep) -> tuple[Pixels, Placement]:
 
 def normalise(levels: NDArray[np.uint8], prep: ImagePrep) -> Pixels:
     """Turn levels (H, W) or (H, W, C) of the right size into (C, H, W) pixels, padded at right and bottom."""
+    if prep.contrast:
+        levels = _stretched(levels)
     height, width = levels.shape[:2]
     whole = (prep.channels, height + -height % prep.multiple, width + -width % prep.multiple)
     pixels = np.full(whole, round(255 * prep.pad_value), np.float32)
@@ -88,6 +92,16 @@ def normalise(levels: NDArray[np.uint8], prep: ImagePrep) -> Pixels:
     pixels -= np.asarray(prep.mean, np.float32)[:, None, None]
     pixels /= np.asarray(prep.std, np.float32)[:, None, None]
     return pixels
+
+
+def _stretched(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Stretch the grey levels that occur to 0..255, and let what there is most of be light."""
+    counts = np.bincount(levels.ravel(), minlength=256).cumsum()
+    darkest, middle, lightest = np.searchsorted(counts, [share * counts[-1] for share in _LEVELS])
+    if lightest - darkest < _FLAT:
+        return levels
+    table = np.rint(np.clip((np.arange(256) - darkest) * (255 / (lightest - darkest)), 0, 255)).astype(np.uint8)
+    return (255 - table if 2 * middle < darkest + lightest else table)[levels]
 
 
 def stack(images: Sequence[Pixels], prep: ImagePrep) -> tuple[Pixels, NDArray[np.int64] | None]:

@@ -29,6 +29,8 @@ class VisionText(nn.Module):
         self.config = config
         self.encoder = _encoder(config.encoder)
         self.decoder = Decoder(config.decoder)
+        if config.spelling:
+            self.spelling = nn.Linear(config.encoder.out_width, config.decoder.vocabulary)
 
     def forward(self, pixels: Tensor, tokens: Tensor, sizes: Tensor | None = None) -> Tensor:
         """Score the token that follows each of `tokens`; `sizes` (B, 2) are true heights and widths."""

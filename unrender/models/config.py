@@ -58,6 +58,7 @@ class ImagePrep:
     margin: Count = 0  # `free` only: pixels left around the ink by crop_margin
     thumbnail: Thumbnail = "bicubic"  # `canvas` only: how an image that overflows the canvas is shrunk
     paper: bool = False  # take away shadows, dark ground, ruled lines and specks first (photos of formulas)
+    contrast: bool = False  # stretch the grey levels of each picture to black on white (words)
     dpi: Size = 96  # PDF pages are rendered at this resolution
 
     def __post_init__(self) -> None:
@@ -251,6 +252,7 @@ class TextConfig(SystemConfig):
     decoder: DecoderConfig
     generation: Generation
     vocabulary: Vocabulary = "tokenizer"
+    spelling: bool = False  # a layer names the character at each memory vector, by CTC; pad is its blank
     calibration: tuple[float, float] = (1.0, 0.0)  # slope and offset of the log-odds of a text's probability
 
     def __post_init__(self) -> None:

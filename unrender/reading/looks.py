@@ -9,10 +9,11 @@ from rapidfuzz.distance import Levenshtein
 from unrender.decoding.paths import Decoded, Path
 from unrender.decoding.rules import Ids
 from unrender.decoding.search import DecoderRun, Engine, JoinableEngine, JoinableRun, Pixels, Text, search
+from unrender.decoding.spelling import Speller, best_path
 from unrender.documents import Block, Token
 from unrender.images.opening import Placement, place, stack
 from unrender.latex import normalise
-from unrender.models.config import Generation, TextConfig
+from unrender.models.config import Generation, ImagePrep, TextConfig
 from unrender.reading.ink import LEFT_BEHIND, Grid, Ink, grid_of, most_tokens
 from unrender.reading.systems import Sheet, Watch
 
@@ -65,13 +66,17 @@ class Sight:
     prompt: Ids  # (P,)
     new_path: Callable[[int], Path]  # given how many tokens there can be at most
     decode: Callable[[Sequence[int]], str]
+    parts: Callable[[Sheet], tuple[Region, ...]] = lambda sheet: ()  # to be looked at one by one; none: all of it
 
 
-def consider(settings: Generation) -> Considering:
+def consider(settings: Generation, parts: Sequence[Region] = ()) -> Considering:
     """Ask for looks, be sent them, and so on; return the looks to believe, from top to bottom.
 
-    Where much ink was left unread above or below what was read, that part is looked at by itself.
+    Where the `parts` to read are known, there is one look at each. Otherwise, where much ink was left unread above or
+    below what was read, that part is looked at by itself.
     """
+    if parts:
+        return tuple((yield tuple(Aim(region=part) for part in parts)))
     found = [(yield from _look_at(settings, None))]
     likely = found[0].decoded.sureness >= settings.unlikely
     while likely and settings.rows and len(found) < _MOST_ROWS:
@@ -113,6 +118,30 @@ def _row_left(looks: Sequence[Look]) -> Region | None:
     region = (left - margin, top - 2, right + margin, bottom + margin)
     before = last.region
     return None if before is not None and region[1] <= before[1] + 2 else region
+
+
+def spell_out(
+    sight: Sight, speller: Speller, sheets: Iterator[Sheet | None], watch: Watch
+) -> Iterator[tuple[Sheet, tuple[Look, ...]]]:
+    """Do what `Looking.looks` does, but let the encoder alone name the characters: one look, no search."""
+    for sheet in iter(lambda: next(sheets, None), None):
+        looks = []
+        for region in sight.parts(sheet) or (None,):
+            pixels, placement = _view(sheet, sight.config.image, Aim(region=region))
+            decoded = best_path(speller.spell(pixels), sight.config.generation.pad)
+            grid = grid_of(sight.config.encoder, *pixels.shape[-2:])
+            looks.append(Look(decoded, grid, placement, pixels, region))
+        yield sheet, tuple(looks) if watch.wants(sheet) else ()
+
+
+def _view(sheet: Sheet, prep: ImagePrep, aim: Aim) -> tuple[Pixels, Placement]:
+    """Return the pixels of what is looked at, and where they came from."""
+    prep = replace(prep, zoom=aim.zoom * prep.zoom)
+    if aim.region is None:
+        return place(sheet.image, prep)
+    left, top = max(0, aim.region[0]), max(0, aim.region[1])
+    pixels, placement = place(sheet.image.crop((left, top, *aim.region[2:])), prep)
+    return pixels, replace(placement, left=placement.left + left, top=placement.top + top)
 
 
 @dataclass(eq=False)
@@ -173,7 +202,7 @@ class Looking:
         if active and self._joinable is None:
             return []
         while self._pages < self._batch and (sheet := next(self._sheets, None)) is not None:
-            page = _Page(sheet, consider(self._sight.config.generation))
+            page = _Page(sheet, consider(self._sight.config.generation, self._sight.parts(sheet)))
             self._pages += 1
             self._ask(page, next(page.considering), self._watch.listener(sheet))
         views, self._asked = self._asked, []
@@ -211,13 +240,7 @@ class Looking:
         ]
 
     def _prepare(self, view: _View) -> tuple[Pixels, Placement]:
-        prep, aim = self._sight.config.image, view.aim
-        prep = replace(prep, zoom=aim.zoom * prep.zoom)
-        if aim.region is None:
-            return place(view.page.sheet.image, prep)
-        left, top = max(0, aim.region[0]), max(0, aim.region[1])
-        pixels, placement = place(view.page.sheet.image.crop((left, top, *aim.region[2:])), prep)
-        return pixels, replace(placement, left=placement.left + left, top=placement.top + top)
+        return _view(view.page.sheet, self._sight.config.image, view.aim)
 
     def _enter(
         self, view: _View, placement: Placement, pixels: Pixels, padded: tuple[int, ...], memory: int | None

@@ -1,18 +1,19 @@
 """Reader: from files to Documents. It opens pages and puts results together; a System reads them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 
 from unrender import checkpoints, tasks
-from unrender.documents import Document, Page
+from unrender.documents import LINE, Block, Box, Document, Page
 from unrender.engines.segmentation import GRAPH
 from unrender.errors import ConfigError, ImageError, UnrenderError
 from unrender.images.opening import Source, open_pages
 from unrender.models import PRESETS, ModelConfig
 from unrender.models.layoutlmv2 import LabelConfig
 from unrender.reading.labels import LabelSystem
+from unrender.reading.lines import clipped
 from unrender.reading.page.system import PageSystem
 from unrender.reading.systems import (
     BATCH,
@@ -28,6 +29,8 @@ from unrender.reading.systems import (
 )
 from unrender.reading.text import TextSystem
 from unrender.tasks import Task
+
+LINES = 32  # lines of one picture read together
 
 
 class Reader:
@@ -92,6 +95,15 @@ class Reader:
         if all(page.status.kind == "failed" for page in document.pages):
             raise ImageError(document.status.reason)
         return document
+
+    def read_lines(self, source: Source, boxes: Iterable[Box], *, batch: int = LINES) -> tuple[Block, ...]:
+        """Read the line of text in each box of a picture; a box with nothing in it gives a block without text."""
+        image = open_pages(source, self.dpi)[0]
+        wanted = [(box, clipped(box, image)) for box in boxes]
+        sheets = [Sheet(image, number, region=region) for number, (_, region) in enumerate(wanted) if region]
+        read = {sheet.number: page.blocks[0] for sheet, page in self.system.read(iter(sheets), batch=batch)}
+        nothing = Block(kind=LINE, confidence=0.0)
+        return tuple(replace(read.get(number, nothing), box=box) for number, (box, _) in enumerate(wanted))
 
     def read_many(
         self,

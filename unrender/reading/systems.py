@@ -30,6 +30,7 @@ class Options:
     question: str = ""  # for tasks whose prompt asks one
     words: str | Path | None = None  # a JSON, hOCR or ALTO file with the words, for models that label them
     text_layer: bool = True  # False: pages of a PDF are read from their pixels alone
+    fast: bool = False  # read without the decoder, where the model's encoder names characters by itself
     calibrated: bool = True  # False: confidences as the model itself gives them
 
     def __post_init__(self) -> None:
@@ -57,13 +58,15 @@ class Input:
 class Sheet:
     """One page to read: its picture, its number in the source, its words where they are known.
 
-    `text` gives what a page of a PDF says itself; None for a picture.
+    `text` gives what a page of a PDF says itself; None for a picture. Where only one part of the picture is to be
+    read, `region` is its left, top, right, bottom.
     """
 
     image: Image.Image
     number: int = 1
     words: WordPage | None = None
     text: Callable[[], PageText | None] = lambda: None
+    region: tuple[int, int, int, int] | None = None
 
     def page(self, status: Status, blocks: tuple[Block, ...] = ()) -> Page:
         """Return the page that this sheet was read as."""

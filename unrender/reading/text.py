@@ -12,6 +12,7 @@ from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of
 from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath, Path
 from unrender.decoding.rules import ALTERNATIVES, Constraint, Guard, Ids, Rules
 from unrender.decoding.search import Engine
+from unrender.decoding.spelling import Speller
 from unrender.documents import Alternative, Block, Box, Page, Reading, Status, Token
 from unrender.engines.opening import open_engine
 from unrender.errors import ConfigError, ModelError
@@ -20,10 +21,13 @@ from unrender.latex.grammar import Grammar
 from unrender.latex.tree import fit_columns
 from unrender.models.config import TextConfig
 from unrender.reading.ink import LEFT_BEHIND, Ink, box_of
-from unrender.reading.looks import Look, Looking, Sight, join_rows
+from unrender.reading.lines import join_pieces, parts_to_read
+from unrender.reading.looks import Look, Looking, Region, Sight, join_rows, spell_out
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import TASKS, Task
 from unrender.tokens import LatexTokenizer, Tokenizer, open_tokenizer
+
+Looks = Iterator[tuple[Sheet, tuple[Look, ...]]]
 
 
 @dataclass(frozen=True)
@@ -60,17 +64,33 @@ class TextSystem:
         *,
         batch: int = BATCH,
     ) -> Iterator[tuple[Sheet, Page]]:
-        for sheet, looks in Looking(self.sight(options), sheets, watch, batch).looks():
+        sight = self.sight(options)
+        found = self._spell(sight, sheets, watch) if options.fast else Looking(sight, sheets, watch, batch).looks()
+        for sheet, looks in found:
             if not looks:
                 yield sheet, failed_page(sheet.number, StoppedError())
             else:
                 rows = [self._blocks(look, options) for look in looks]
-                yield sheet, sheet.page(self._status(looks), join_rows(rows))
+                by_lines = self.config.image.line_height
+                blocks = join_pieces([look.region for look in looks], rows) if by_lines else join_rows(rows)
+                yield sheet, sheet.page(self._status(looks), blocks)
+
+    def _spell(self, sight: Sight, sheets: Iterator[Sheet | None], watch: Watch) -> Looks:
+        """Read without the decoder."""
+        if not self.config.spelling or not isinstance(self.engine, Speller):
+            raise ConfigError(f"{self.config.name} reads with its decoder only; leave out --fast.")
+        return spell_out(sight, self.engine, sheets, watch)
+
+    def _parts(self, sheet: Sheet) -> tuple[Region, ...]:
+        """Return which parts of a picture to look at; a model that reads single lines is shown them one by one."""
+        prep = self.config.image
+        return parts_to_read(sheet, prep, several=self.task.several_lines) if prep.line_height else ()
 
     def sight(self, options: Options = DEFAULTS) -> Sight:
         """Return how this system looks at pictures."""
         prompt = self._prompt(options)
-        return Sight(self.config, self.engine, prompt, self._new_path(options, len(prompt)), self.tokenizer.decode)
+        path, decode = self._new_path(options, len(prompt)), self.tokenizer.decode
+        return Sight(self.config, self.engine, prompt, path, decode, self._parts)
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
@@ -80,7 +100,7 @@ class TextSystem:
         text = self.task.prompt_text(options.question)
         if text and all(self.tokenizer.find(tag) is not None for tag in self.task.tags):
             return np.array(self.tokenizer.encode(text), dtype=np.int64)
-        if self.task.name != self.config.task:
+        if self.config.task not in (self.task.name, self.task.like):
             raise ModelError(f"{name} reads {self.config.task}, not {self.task.name}; give another model.")
         return np.array(self.config.generation.start, dtype=np.int64)
 
@@ -196,7 +216,7 @@ class TextSystem:
         attention, placement = look.decoded.attention, look.placement
         if not attention:
             return []
-        if self.config.image.fit != "free":
+        if self.config.image.fit != "free" or self.config.image.line_height:
             return [look.grid.locate(one, placement) for one in attention]
         silent = SILENT if isinstance(self.tokenizer, LatexTokenizer) else frozenset[str]()
         pieces = (self.tokenizer.piece(token).strip() for token in look.decoded.tokens)

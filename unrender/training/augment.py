@@ -44,6 +44,12 @@ class Augmentation:
     invert: float = 0.0  # share of pictures turned light on dark
     photographed: float = 0.0  # share of pictures that go through a camera and the cleaning of the reader
 
+    def __call__(
+        self, gray: Gray, boxes: NDArray[np.float32], rng: np.random.Generator
+    ) -> tuple[Gray, NDArray[np.float32]]:
+        """Vary one picture and move the boxes (n, 4) in it along."""
+        return augment_placed(gray, boxes, self, rng)
+
 
 AUGMENTATION = Augmentation()
 

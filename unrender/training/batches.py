@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from unrender.errors import DataError
 from unrender.images.pixels import normalise, stack
 from unrender.models.config import ImagePrep, TextConfig
-from unrender.training.augment import Augmentation, augment_placed, perturb_tokens, replace_share
-from unrender.training.data import Cache
+from unrender.training.augment import perturb_tokens, replace_share
+from unrender.training.data import Cache, Gray
 
 Ids = NDArray[np.int64]
 Boxes = NDArray[np.float32]
@@ -36,6 +36,12 @@ class BatchLike(Protocol):
     def whole(self) -> int:
         """How many samples all processes see together."""
         ...
+
+
+class Variation(Protocol):
+    """What happens to a picture (dark on light) and to the boxes (n, 4) in it on the way into a batch."""
+
+    def __call__(self, gray: Gray, boxes: Boxes, rng: np.random.Generator) -> tuple[Gray, Boxes]: ...
 
 
 AnyBatch = TypeVar("AnyBatch", bound=BatchLike)
@@ -77,6 +83,7 @@ class Batch:
     """Pixels (B, C, H, W), decoder inputs and targets (B, T); `whole` counts the samples of all processes.
 
     `boxes` (B, T, 4) are left, top, right, bottom of each target in the picture; NaN where that is not known.
+    `sizes` (B, 2) are the true heights and widths of the pictures, where they differ.
     """
 
     pixels: NDArray[np.float32]
@@ -85,6 +92,7 @@ class Batch:
     name: str
     whole: int
     boxes: Boxes | None = None
+    sizes: Ids | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +136,7 @@ class BatchStream:
         caches: Mapping[str, Cache],
         stages: tuple[Stage, ...],
         framing: Framing,
-        augmentation: Augmentation,
+        vary: Variation,
         *,
         seed: int,
         token_noise: float = 0.0,
@@ -136,7 +144,7 @@ class BatchStream:
         self._caches = dict(caches)
         self._stages = stages
         self._framing = framing
-        self._augmentation = augmentation
+        self._vary = vary
         self._seed = seed
         self._token_noise = token_noise
         for stage in stages:
@@ -194,7 +202,7 @@ class BatchStream:
         framing, rng = self._framing, np.random.default_rng([self._seed, *numbers])
         boxes = self._caches[name].boxes(index).astype(np.float32)
         boxes[boxes[:, 0] < 0] = np.nan
-        picture, boxes = augment_placed(self._caches[name].gray(index), boxes, self._augmentation, rng)
+        picture, boxes = self._vary(self._caches[name].gray(index), boxes, rng)
         inputs, targets = frame(self._caches[name].tokens(index), framing, rng, self._token_noise)
         return Framed(normalise(picture, framing.image), inputs, targets, boxes)
 
@@ -239,5 +247,5 @@ def assemble(samples: Sequence[Framed], framing: Framing) -> Batch:
             first = len(framing.start) - 1
             boxes[row, first : first + len(sample.boxes)] = sample.boxes
     placed = None if np.isnan(boxes).all() else boxes
-    pixels, _ = stack([sample.pixels for sample in samples], framing.image)
-    return Batch(pixels, inputs, targets, "", len(samples), placed)
+    pixels, sizes = stack([sample.pixels for sample in samples], framing.image)
+    return Batch(pixels, inputs, targets, "", len(samples), placed, sizes)

@@ -135,7 +135,8 @@ class Trainer(Generic[AnyBatch]):
         """Take one batch in; every `accumulate` batches, move the weights, and say whether they moved."""
         recipe, progress = self.recipe, self.progress
         torch.manual_seed(recipe.seed * _SEED_STRIDE + progress.batch)  # dropout, the same after a resume
-        parts: Losses = self._parallel(batch)
+        with torch.autocast("cpu", torch.bfloat16, enabled=recipe.half):
+            parts: Losses = self._parallel(batch)
         counts = [distributed.total(part.units) for part in parts.values()]
         means = [
             part.total * (distributed.processes() / max(1, count))

@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, gelu, linear
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, ctc_loss, gelu, linear
 
 from unrender.layers.seq2seq import VisionText
 from unrender.layers.spatial import LabelInputs, LabelModel
@@ -62,10 +62,11 @@ class Transcription(Objective[Batch]):
         pixels, inputs, targets = (torch.from_numpy(one) for one in (batch.pixels, batch.inputs, batch.targets))
         boxes = None if batch.boxes is None else torch.from_numpy(batch.boxes)
         watched: list[Tensor] | None = None if boxes is None or not self.recipe.pointing else []
-        memory, mask = self.reader.encode(pixels)
+        sizes = None if batch.sizes is None or not self.recipe.spelling else torch.from_numpy(batch.sizes)
+        memory, mask = self.reader.encode(pixels, sizes)
         hidden = self.reader.decoder.hidden(inputs, memory, mask, watched)
         wanted = targets != IGNORED
-        scores = self.reader.decoder.score(hidden[wanted])
+        scores = self.reader.decoder.score(hidden[wanted]).float()
         tokens = cross_entropy(scores, targets[wanted], label_smoothing=self.recipe.smoothing, reduction="sum")
         count, none = len(scores), tokens.new_zeros(())
         losses = {"tokens": Part(tokens, count)}
@@ -78,6 +79,8 @@ class Transcription(Objective[Batch]):
         if self.recipe.naming:
             named = none if boxes is None else misnamed(self.heads(memory[:, grid.special :]), targets, boxes, grid)
             losses["naming"] = Part(named, count, self.recipe.naming)
+        if self.recipe.spelling:
+            losses["spelling"] = Part(misspelt(self.reader, memory, mask, targets), count, self.recipe.spelling)
         return losses
 
 
@@ -155,7 +158,7 @@ def off_target(attention: Tensor, boxes: Tensor, grid: Grid) -> Tensor:
     down = _touched(top, bottom, grid.rows, grid.cell_height)
     across = _touched(left, right, grid.columns, grid.cell_width)
     cells = (down[:, :, None] & across[:, None]).flatten(1)
-    share = (attention[placed][:, grid.special :] * cells).sum(-1)
+    share = (attention[placed][:, grid.special :].float() * cells).sum(-1)
     return -share.clamp(min=_SMALLEST_SHARE).log().sum()
 
 
@@ -169,6 +172,17 @@ def misnamed(scores: Tensor, targets: Tensor, boxes: Tensor, grid: Grid) -> Tens
     losses = cross_entropy(scores[placed].flatten(0, 1), labels.flatten(), reduction="none")
     tokens = (targets[placed] != IGNORED).sum(-1)
     return (losses.view(labels.shape).mean(-1) * tokens).sum()
+
+
+def misspelt(reader: VisionText, memory: Tensor, mask: Tensor | None, targets: Tensor) -> Tensor:
+    """Sum the CTC loss of the labels (B, T), spelt along the memory (B, N, C) of which `mask` (B, N) is picture."""
+    generation = reader.config.generation
+    letters = (targets != IGNORED) & (targets != generation.end)
+    lengths = torch.full((len(memory),), memory.shape[1]) if mask is None else mask.sum(-1)
+    chances = reader.spelling(memory).float().log_softmax(-1).transpose(0, 1)
+    return ctc_loss(
+        chances, targets[letters], lengths, letters.sum(-1), generation.pad, reduction="sum", zero_infinity=True
+    )
 
 
 def name_cells(targets: Tensor, boxes: Tensor, grid: Grid, nothing: int) -> Tensor:

@@ -52,12 +52,14 @@ class Recipe:
     smoothing: float = 0.0  # of the labels
     pointing: float = 0.0  # weight of looking at the token that is being read, where the data says where it stands
     naming: float = 0.0  # weight of naming the token in each cell of the encoder's grid, where the data says that
+    spelling: float = 0.0  # weight of reading without the decoder, by CTC; padding is then kept out of the encoder
     average: float = 0.0  # of the moving average of the weights; 0: none
     updates: int = 0  # stop after so many; 0: after `samples`
     samples: int = 0  # stop after so many; 0: after `epochs`
     epochs: float = 0.0
     seed: int = 0
     threads: int = 2
+    half: bool = False  # multiply in bfloat16, where the processor does that faster; weights and losses stay float32
     checkpoint_seconds: float = 180
     validate_seconds: float = 900
     validate_updates: int = 0  # 0: by the clock

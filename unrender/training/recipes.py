@@ -9,6 +9,7 @@ from typing import Protocol
 from unrender.errors import ConfigError
 from unrender.models.formula import formula
 from unrender.models.page import page
+from unrender.models.word import word
 from unrender.training import runs
 from unrender.training.augment import Augmentation
 from unrender.training.batches import Stage
@@ -17,6 +18,7 @@ from unrender.training.receipt.label_runs import PretrainingCourse, ReceiptCours
 from unrender.training.recipe import Recipe, Schedule
 from unrender.training.runs import Request
 from unrender.training.text_runs import PreparedCourse, SystemCourse
+from unrender.training.word.camera import Camera
 
 # Donut, fine-tuning on CORD as published: Adam, 30 epochs of batches of 8, cosine to zero after 300 warm-up updates.
 _DONUT = SystemCourse(
@@ -158,6 +160,48 @@ PAGE = PreparedCourse(
     augmentation=Augmentation(scale=0.5, smallest=0.8, largest=1.25, coarse=0.2, coarsest=0.5, darken=0.3, margin=2),
 )
 
+_MADE_WORDS = (("words", 1.0),)
+_SHORT_TEXTS = (("words", 0.55), ("phrases", 0.1), ("scene-train", 0.15), ("receipt-train", 0.2))
+_PHRASES = (("words", 0.3), ("phrases", 0.22), ("scene-train", 0.18), ("receipt-train", 0.3))
+_ALL_LINES = (
+    ("words", 0.22),
+    ("phrases", 0.14),
+    ("lines", 0.12),
+    ("scene-train", 0.17),
+    ("receipt-train", 0.25),
+    ("typed-train", 0.06),
+    ("hand-train", 0.04),
+)
+# From words to lines. Where a made picture says where its characters stand, the decoder is taught to look there; the
+# encoder is taught to spell by itself (CTC), from every picture.
+WORD = PreparedCourse(
+    model=word,
+    sets="word",
+    stages=(
+        Stage(samples=30_000, max_tokens=7, batch=32, mix=_MADE_WORDS),
+        Stage(samples=90_000, max_tokens=12, batch=32, mix=_SHORT_TEXTS),
+        Stage(samples=160_000, max_tokens=30, batch=32, cost=300_000, mix=_PHRASES),
+        Stage(samples=240_000, max_tokens=110, batch=48, cost=400_000, mix=_ALL_LINES, fade=0.02),
+    ),
+    recipe=Recipe(
+        schedule=Schedule(peak=1e-3, warm_up=400),
+        betas=(0.9, 0.98),
+        smoothing=0.05,
+        pointing=0.2,
+        spelling=0.3,
+        average=0.999,
+        samples=240_000,
+        threads=1,
+        half=True,
+        seed=20,
+        validate_seconds=1200,
+    ),
+    augmentation=Camera(),
+    token_noise=0.02,
+    held_out=("receipt-held", "scene-held", "typed-held", "fonts-held"),
+    quick=80,
+)
+
 PRETRAINING = PretrainingCourse()
 RECEIPT = ReceiptCourse()
 LAYOUT = LayoutCourse()
@@ -171,6 +215,7 @@ _COURSES: dict[str, _Train] = {
     "formula": partial(runs.train, FORMULA),
     "formula-further": partial(runs.train, FURTHER),
     "page": partial(runs.train, PAGE),
+    "word": partial(runs.train, WORD),
     **{name: partial(runs.train, course) for name, course in SYSTEMS.items()},
     "layoutlmv2-pretrain": partial(runs.train, PRETRAINING),
     "layoutlmv2-receipt": partial(runs.train, RECEIPT),

@@ -1,4 +1,4 @@
-"""Courses of the models that write text: the systems of the seeds on pictures and labels, the formula reader."""
+"""Courses of the models that write text: the systems of the seeds on pictures and labels, our own on arrays."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ from unrender.layers.seq2seq import VisionText
 from unrender.models import preset
 from unrender.models.config import TextConfig, Vocabulary
 from unrender.tokens import END, PAD, START, CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
-from unrender.training.augment import AUGMENTATION, Augmentation
-from unrender.training.batches import Batch, BatchStream, Framing, Stage
+from unrender.training.augment import AUGMENTATION
+from unrender.training.batches import Batch, BatchStream, Framing, Stage, Variation
 from unrender.training.data import Cache
 from unrender.training.examples import ExampleStream, LabelledImage
 from unrender.training.objectives import Transcription
@@ -38,9 +38,10 @@ class PreparedCourse:
     sets: str  # the folder of the arrays in the cache, unless told otherwise
     stages: tuple[Stage, ...]
     recipe: Recipe
-    augmentation: Augmentation = AUGMENTATION
+    augmentation: Variation = AUGMENTATION
     token_noise: float = 0.03
     held_out: tuple[str, ...]
+    quick: int = _QUICK  # held-out samples of each set while training
 
     def prepare(self, request: Request) -> Prepared[Batch]:
         """Open the arrays under `data`; a start may have another vocabulary."""
@@ -49,14 +50,15 @@ class PreparedCourse:
         root = request.data or cache_folder() / self.sets
         names = {name for stage in self.stages for name, _ in stage.mix}
         caches = {name: Cache(root / name) for name in sorted(names)}
-        tokenizer = LatexTokenizer(next(iter(caches.values())).vocabulary)
-        config, seed = self.model(tokenizer.size), self.recipe.seed
+        vocabulary = next(iter(caches.values())).vocabulary
+        config, seed = self.model(len(vocabulary)), self.recipe.seed
+        tokenizer = (CharacterTokenizer if config.vocabulary == "characters" else LatexTokenizer)(vocabulary)
         start = request.start
         module = fresh(config, seed) if start is None else start_from(start, config, tokenizer.tokens, seed)
         stream = BatchStream(
             caches, self.stages, Framing.of(config), self.augmentation, seed=seed, token_noise=self.token_noise
         )
-        sets = {name: pairs_of(Cache(root / name), _QUICK) for name in self.held_out}
+        sets = {name: pairs_of(Cache(root / name), tokenizer, self.quick) for name in self.held_out}
         return Prepared(
             objective=Transcription(module, self.recipe),
             stream=stream,

@@ -26,11 +26,11 @@ def draw_subset(count: int, size: int, seed: int = 0) -> list[int]:
     return sorted(np.random.default_rng(seed).permutation(count)[:size].tolist())
 
 
-def pairs_of(cache: Cache, size: int = SUBSET, seed: int = 0) -> list[Pair]:
+def pairs_of(cache: Cache, tokenizer: Tokenizer, size: int = SUBSET, seed: int = 0) -> list[Pair]:
     """Return pictures and labels of a fixed part of a prepared dataset."""
     numbers = draw_subset(len(cache), size, seed)
     numbers.sort(key=lambda number: int(cache.index["width"][number]))  # like sizes share a batch
-    return [(Image.fromarray(cache.gray(number)), cache.text(number)) for number in numbers]
+    return [(Image.fromarray(cache.gray(number)), tokenizer.decode(cache.tokens(number))) for number in numbers]
 
 
 def reading_validator(
@@ -42,7 +42,11 @@ def reading_validator(
     batch: int = 16,
     beams: int = 1,
 ) -> Validate:
-    """Return a function that reads every set and gives the word error rate of each, and their mean as the score."""
+    """Return a function that reads every set and gives the error rate of each, and their mean as the score.
+
+    Errors are counted in the tokens of the vocabulary: in characters where these are characters, else in words.
+    """
+    rate = metrics.cer if config.vocabulary == "characters" else metrics.wer
     reader = Reader(TextSystem(config, TorchEngine(config, module), tokenizer, tasks.find(config.task)))
     options = Options(beams=beams)
 
@@ -51,7 +55,7 @@ def reading_validator(
         for name, pairs in sets.items():
             documents = reader.read_many((image for image, _ in pairs), batch=batch, options=options)
             texts = [document.written for document in documents]
-            rates[name] = round(metrics.wer([target for _, target in pairs], texts).value, 4)
+            rates[name] = round(rate([target for _, target in pairs], texts).value, 4)
         return {**rates, "score": sum(rates.values()) / len(rates)}
 
     return validate

@@ -26,7 +26,7 @@ _FREE = torch.export.Dim.DYNAMIC
 
 
 class _Memory(nn.Module):
-    """The pixels of one image to keys and values for every layer of the decoder."""
+    """The pixels of one image to keys and values for every layer of the decoder, and to its spelling."""
 
     def __init__(self, module: VisionText) -> None:
         super().__init__()
@@ -34,7 +34,8 @@ class _Memory(nn.Module):
 
     def forward(self, pixels: Tensor) -> list[Tensor]:
         memory, _ = self.module.encode(pixels)
-        return [part for pair in self.module.decoder.start(memory).memory for part in pair]
+        parts = [part for pair in self.module.decoder.start(memory).memory for part in pair]
+        return [*parts, self.module.spelling(memory)] if self.module.config.spelling else parts
 
 
 class _Labels(nn.Module):
@@ -55,6 +56,7 @@ def trace_encoder(config: TextConfig, module: VisionText) -> onnx.ModelProto:
     free = isinstance(config.encoder, CnnConfig)
     height, width = (_LINE["height"], _LINE["width"]) if free else (config.image.height, config.image.width)
     outputs = [f"memory_{part}.{layer}" for layer in range(config.decoder.layers) for part in ("keys", "values")]
+    outputs += ["spelling"] if config.spelling else []
     pixels = torch.zeros(1, config.encoder.channels, height, width)
     return _trace(_Memory(module), {"pixels": pixels}, outputs, [{2: _FREE, 3: _FREE} if free else {}])
 

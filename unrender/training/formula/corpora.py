@@ -84,7 +84,7 @@ class _Plan:
 def make(name: str, source: Path, out: Path | None = None) -> Path:
     """Prepare the training data called `name` from the raw sets under `source`; what is there already stays."""
     if name != "formula":
-        raise ConfigError(f"There is no data called {name}; there are formula and page.")
+        raise ConfigError(f"There is no data called {name}; there are formula, page and word.")
     folder = out or cache_folder() / "formula"
     folder.mkdir(parents=True, exist_ok=True)
     official = {kind: _official(source / f"im2latex-{kind}-validate") for kind in _OFFICIAL}

@@ -1,0 +1,159 @@
+"""Words and lines: our reader beside Tesseract 5 and RapidOCR, on the same held-out crops, in one run.
+
+    python benchmarks/words.py make FOLDER RAW     cut the held-out crops out of the raw sets, and draw some
+    python benchmarks/words.py read FOLDER [MODEL] [LIMIT]    read them with everything that is installed
+
+FOLDER then holds one folder of pictures with labels.tsv for each set, which `unrender evaluate word` reads too.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from unrender import metrics
+from unrender.checkpoints import resolve
+from unrender.reading.reader import Reader
+from unrender.reading.systems import Options
+
+SETS = {"receipts": "receipt", "scenes": "scene", "typewritten": "typed", "handwritten": "hand"}
+MOST, SEED = 400, 0
+MEASURES = (metrics.exact, metrics.accuracy_folded, metrics.cer)
+Read = Callable[[Sequence[Image.Image]], list[str]]
+
+
+def make(folder: Path, raw: Path) -> None:
+    from unrender.training.word.corpora import real_crops
+
+    for name, kind in SETS.items():
+        held = [crop for crop in real_crops(kind, raw) if crop.held and crop.text]
+        chosen = np.random.default_rng(SEED).permutation(len(held))[:MOST]
+        save(folder / name, [(held[index].image, held[index].text) for index in sorted(chosen)])
+    save(folder / "people", drawn(raw))
+
+
+def drawn(raw: Path) -> list[tuple[Image.Image, str]]:
+    """Draw words and lines as people have them: screenshots, dark mode, photos; fonts that were never trained on."""
+    from unrender.training.word.camera import Camera
+    from unrender.training.word.drawing import draw_text
+    from unrender.training.word.fonts import find_fonts
+    from unrender.training.word.texts import read_texts
+
+    rng, found = np.random.default_rng(77), []
+    texts, fonts = read_texts(raw, ["TOTAL 12.00"], ["Été à la mer"]), find_fonts(held_out=True)
+    photo = Camera(stretch=0.3, tilt=0.7, ground=0.8, blur=0.6, noise=0.7, packed=0.6, coarse=0.3)
+    while len(found) < MOST:
+        text = texts.word(rng) if len(found) % 2 else texts.line(rng, 40)
+        font = fonts[int(rng.integers(len(fonts)))]
+        picture = draw_text(text, font, rng) if text and font.writes(text) else None
+        if picture is None:
+            continue
+        gray = picture.gray
+        match len(found) // 2 % 4:
+            case 1:
+                gray = 255 - gray  # dark mode
+            case 2:
+                gray = photo(gray, np.zeros((0, 4), np.float32), rng)[0]
+            case 3:
+                gray = np.pad(gray, ((24, 30), (40, 60)), constant_values=255)  # a screenshot with room around
+        found.append((Image.fromarray(gray), text))
+    return found
+
+
+def save(folder: Path, pairs: Sequence[tuple[Image.Image, str]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for number, (image, text) in enumerate(pairs):
+        image.convert("RGB").save(folder / f"{number:04}.png")
+        lines.append(f"{number:04}.png\t{text}\n")
+    (folder / "labels.tsv").write_text("".join(lines), encoding="utf-8")
+
+
+def load(folder: Path, limit: int) -> tuple[list[Image.Image], list[str]]:
+    rows = [line.split("\t", 1) for line in (folder / "labels.tsv").read_text(encoding="utf-8").splitlines()]
+    return [Image.open(folder / name).convert("RGB") for name, _ in rows[:limit]], [text for _, text in rows[:limit]]
+
+
+def ours(model: str, *, fast: bool) -> Read:
+    reader = Reader.open(model, task="line", threads=1)
+
+    def read(images: Sequence[Image.Image]) -> list[str]:
+        return [found.text for found in reader.read_many(images, batch=8, options=Options(fast=fast))]
+
+    return read
+
+
+def tesseract(images: Sequence[Image.Image]) -> list[str]:
+    texts = []
+    for image in images:
+        image.save("/tmp/unrender-word.png")
+        command = ["tesseract", "/tmp/unrender-word.png", "-", "--psm", "7", "-l", "eng"]
+        done = subprocess.run(command, capture_output=True, check=False, env={"OMP_THREAD_LIMIT": "1"})
+        texts.append(" ".join(done.stdout.decode(errors="replace").split()))
+    return texts
+
+
+def rapid() -> Read:
+    from rapidocr import RapidOCR
+
+    engine = RapidOCR(
+        params={"Global.log_level": "critical", "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+                "EngineConfig.onnxruntime.inter_op_num_threads": 1}
+    )  # fmt: skip
+
+    def read(images: Sequence[Image.Image]) -> list[str]:
+        texts = []
+        for image in images:
+            found = engine(np.asarray(image)[:, :, ::-1].copy(), use_det=False, use_cls=False, use_rec=True)
+            texts.append(" ".join(found.txts or ()))
+        return texts
+
+    return read
+
+
+def spent() -> float:
+    """Return the seconds of processor time used so far, by this process and by those it has run."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def measure(folder: Path, model: str, limit: int) -> None:
+    readers: dict[str, Callable[[], Read]] = {
+        "unrender word": lambda: ours(model, fast=False),
+        "unrender word --fast": lambda: ours(model, fast=True),
+        "Tesseract 5": lambda: tesseract,
+        "RapidOCR": rapid,
+    }
+    print("| reader | set | accuracy | folded | cer | ms a crop | n |\n|---|---|---|---|---|---|---|")
+    for name, open_reader in readers.items():
+        read = open_reader()
+        for path in sorted(path for path in folder.iterdir() if (path / "labels.tsv").exists()):
+            images, truths = load(path, limit)
+            read(images[:2])
+            began = spent()
+            texts = read(images)
+            seconds = spent() - began
+            found = [measured(truths, texts).value for measured in MEASURES]
+            shown = " | ".join(f"{value:.3f}" for value in found)
+            print(
+                f"| {name} | {path.name} | {shown} | {1000 * seconds / len(images):.1f} | {len(images)} |", flush=True
+            )
+        print(f"<!-- {name}: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB so far -->", flush=True)
+    size = sum(path.stat().st_size for path in resolve(model).iterdir() if path.suffix == ".onnx")
+    print(json.dumps({"size_on_disk_mb": round(size / 1e6, 1)}))
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["make", folder, raw]:
+            make(Path(folder), Path(raw))
+        case ["read", folder, *rest]:
+            measure(Path(folder), rest[0] if rest else "word", int(rest[1]) if len(rest) > 1 else MOST)
+        case _:
+            sys.exit(__doc__)

@@ -1,0 +1,1 @@
+"""The data of the word reader: pictures of words and lines, made and real."""
