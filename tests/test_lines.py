@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from unrender.documents import Block, Box, Token
-from unrender.images.lines import cut_evenly, find_line, find_lines
+from unrender.images.lines import cut_long, find_line, find_lines
 from unrender.reading.lines import clipped, join_pieces
 
 LONGEST = 32.0
@@ -58,8 +58,15 @@ def test_noise_is_no_reason_to_fail():
     find_lines(Image.fromarray(noise), LONGEST)
 
 
-def test_cutting_evenly_leaves_nothing_out():
-    pieces = cut_evenly((10, 0, 2010, 20), LONGEST)
+def test_a_long_line_is_cut_between_its_words_and_nothing_is_left_out():
+    picture = Image.new("L", (2010, 20), 255)
+    canvas = ImageDraw.Draw(picture)
+    for left in range(10, 2000, 10):
+        if left % 100 < 80:  # words of eight letters
+            canvas.rectangle((left, 2, left + 6, 17), fill=0)
+    pieces = cut_long(picture, (10, 0, 2010, 20), LONGEST)
+    assert len(pieces) > 3
+    assert all(picture.getpixel((left, 10)) == 255 for left, _, _, _ in pieces[1:])
     assert (pieces[0][0], pieces[-1][2]) == (10, 2010)
     assert all(before[2] == after[0] for before, after in pairwise(pieces))
 

@@ -4,7 +4,7 @@ For screenshots, scans and receipts whose lines run across and do not touch. A p
 its boxes go to `unrender.read_lines`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +20,8 @@ _THIN = 0.004  # of the width: a row with less ink is empty
 _SPECK = 0.35  # of the usual height of a line: a lower band is a speck, or dots that belong to its neighbour
 _NEAR = 0.35  # of the usual height: such a band belongs to a line this near
 _GAP = 1.6  # of a line's height: a gap this wide parts its pieces
+_SPACE = 0.25  # of a line's height: how wide a place without ink must be to be a space between words
+_FULL = 0.7  # of the longest: how long the pieces of a long line are before they are cut at a space
 _AIR = 0.12  # of a line's height, around it
 _LOW = 0.55  # of a picture's height: a single line that is lower has too much paper around it
 
@@ -42,20 +44,20 @@ def find_lines(image: Image.Image, longest: float) -> list[tuple[Region, ...]]:
 def find_line(image: Image.Image, longest: float) -> tuple[Region, ...]:
     """Return the pieces of a picture of one line; none where the whole picture is best read as it is."""
     if image.width > longest * image.height:
-        lines = find_lines(image, longest)
-        return lines[0] if len(lines) == 1 else cut_evenly((0, 0, *image.size), longest)
+        return cut_long(image, (0, 0, *image.size), longest)
     lines = find_lines(image, longest)
     if len(lines) == 1 and lines[0][0][3] - lines[0][0][1] < _LOW * image.height:
         return lines[0]
     return ()
 
 
-def cut_evenly(region: Region, longest: float) -> tuple[Region, ...]:
-    """Cut a part of a picture across into as many pieces as it takes."""
+def cut_long(image: Image.Image, region: Region, longest: float) -> tuple[Region, ...]:
+    """Cut a line that is longer than `longest` times its height where it has least ink, into pieces much alike."""
     left, top, right, bottom = region
-    count = max(1, int(np.ceil((right - left) / max(1.0, longest * (bottom - top)))))
-    sides = np.linspace(left, right, count + 1).round().astype(int).tolist()
-    return tuple((begin, top, end, bottom) for begin, end in pairwise(sides))
+    if right - left <= longest * (bottom - top):
+        return (region,)
+    ink = _ink(image.convert("L").crop(region))
+    return tuple((left + begin, top, left + end, bottom) for begin, end in _shortened(ink, 0, right - left, longest))
 
 
 def _ink(gray: Image.Image) -> NDArray[np.bool_]:
@@ -92,30 +94,30 @@ def _pieces(ink: NDArray[np.bool_], longest: float) -> Iterator[tuple[int, int]]
     """Cut a line where its gaps are wide and, where a piece is still too long, at the widest gap it has."""
     height = len(ink)
     words = _runs(ink.sum(axis=0) > 0)
-    group: list[tuple[int, int]] = []
-    for word in words:
-        if group and word[0] - group[-1][1] > _GAP * height:
-            yield from _shortened(group, longest * height)
-            group = []
-        group.append(word)
-    if group:
-        yield from _shortened(group, longest * height)
+    begins = [
+        first
+        for (_, before), (first, _) in pairwise([(0, -height * len(ink[0])), *words])
+        if first - before > _GAP * height
+    ]
+    for begin, after in pairwise([*begins, len(ink[0]) + 1]):
+        end = max(last for first, last in words if begin <= first < after)
+        yield from _shortened(ink, begin, end, longest)
 
 
-def _shortened(group: Sequence[tuple[int, int]], longest: float) -> Iterator[tuple[int, int]]:
-    first, last = group[0][0], group[-1][1]
-    if last - first <= longest:
-        yield first, last
-    elif len(group) == 1:
-        for left, _, right, _ in cut_evenly((first, 0, last, 1), longest):
-            yield left, right
-    else:
-        middle = (first + last) / 2
-        gaps = [after[0] - before[1] for before, after in pairwise(group)]
-        central = [1 - abs(before[1] - middle) / (last - first) for before in group[:-1]]
-        cut = int(np.argmax(np.array(gaps) * np.array(central))) + 1
-        yield from _shortened(group[:cut], longest)
-        yield from _shortened(group[cut:], longest)
+def _shortened(ink: NDArray[np.bool_], begin: int, end: int, longest: float) -> Iterator[tuple[int, int]]:
+    """Cut from `begin` to `end` into pieces that fit, each time where there is least ink near an even cut."""
+    height = len(ink)
+    count = int(np.ceil((end - begin) / max(1.0, _FULL * longest * height)))
+    if end - begin <= longest * height:
+        yield begin, end
+        return
+    around = max(1, round(_SPACE * height))
+    amounts = np.convolve(ink.sum(axis=0), np.ones(around), mode="same")
+    cuts, reach = [begin], (end - begin) / count * (1 / _FULL - 1) / 2
+    for even in np.linspace(begin, end, count + 1)[1:-1]:
+        first, last = int(even - reach), int(even + reach) + 1
+        cuts.append(first + int(np.argmin(amounts[first:last])))
+    yield from pairwise([*cuts, end])
 
 
 def _runs(marked: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from unrender.models.config import CnnConfig, ImagePrep, TextConfig
 from unrender.models.recognizer import RECOGNIZER
 
-HEIGHT, MAX_WIDTH = 32, 1024
+HEIGHT, MAX_WIDTH = 32, 1024  # of the pictures that it is trained on
+_PIECE = 512  # pixels: a longer line is read piece by piece
 MAX_CHARACTERS = 160
 _HIDDEN, _FEED_FORWARD = 192, 512
 _WESTERN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿŒœŠšŽžŸÐðÞþ"
@@ -25,7 +26,7 @@ def word(vocabulary: int) -> TextConfig:
         name="word",
         image=ImagePrep(
             height=HEIGHT,
-            width=MAX_WIDTH,
+            width=_PIECE,
             fit="free",
             channels=1,
             mean=(0.5,),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from PIL import Image
 
 from unrender.documents import Block, Box, Token
-from unrender.images.lines import Region, cut_evenly, find_line, find_lines
+from unrender.images.lines import Region, cut_long, find_line, find_lines
 from unrender.images.opening import is_blank
 from unrender.models.config import ImagePrep
 from unrender.reading.systems import Sheet
@@ -18,7 +18,7 @@ def parts_to_read(sheet: Sheet, prep: ImagePrep, *, several: bool) -> tuple[Regi
     """Return the parts of a picture to look at one by one, in reading order; none: the picture as it is."""
     longest = prep.width / prep.line_height
     if sheet.region is not None:
-        return cut_evenly(sheet.region, longest)
+        return cut_long(sheet.image, sheet.region, longest)
     if not several:
         return find_line(sheet.image, longest)
     return tuple(region for line in find_lines(sheet.image, longest) for region in line)
