@@ -11,7 +11,7 @@ from unrender.models.config import CnnConfig, ImagePrep, TextConfig
 from unrender.models.recognizer import RECOGNIZER
 
 HEIGHT, MAX_WIDTH = 32, 1024  # of the pictures that it is trained on
-_PIECE = 512  # pixels: a longer line is read piece by piece
+_PIECE = 384  # pixels: a longer line is read piece by piece
 MAX_CHARACTERS = 160
 _HIDDEN, _FEED_FORWARD = 192, 512
 _WESTERN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿŒœŠšŽžŸÐðÞþ"
@@ -53,7 +53,7 @@ def word(vocabulary: int) -> TextConfig:
             max_positions=MAX_CHARACTERS + 1,
             dropout=0.0,
         ),
-        generation=replace(RECOGNIZER.generation, max_tokens=MAX_CHARACTERS),
+        generation=replace(RECOGNIZER.generation, max_tokens=MAX_CHARACTERS, repetition_guard=True),
         spelling=True,
         parameters=0,
     )
