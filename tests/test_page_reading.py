@@ -16,14 +16,16 @@ from unrender.formats.marked import balanced, inline_markdown, join_lines
 from unrender.images.opening import PageText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.models.segmentation import KINDS
+from unrender.reading.choice import looks_like_page
+from unrender.reading.page.assembly import _Piece, _softened
 from unrender.reading.page.columns import find_parts
 from unrender.reading.page.displays import write_display
 from unrender.reading.page.layers import Layer, corrected
-from unrender.reading.page.places import TEXT
+from unrender.reading.page.places import TEXT, Region, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, without_loop
 from unrender.reading.page.straight import straighten
-from unrender.reading.page.system import PageSystem, _low_resolution
+from unrender.reading.page.system import PageSystem, _low_resolution, split
 from unrender.reading.reader import Reader
 from unrender.reading.text import TextSystem
 from unrender.tokens import LatexTokenizer
@@ -153,6 +155,31 @@ def test_a_page_of_noise_is_empty_and_others_are_still_read(reader):
     first, second = reader.read_many([noise, draw_page()])
     assert first.status.kind in ("empty", "complete", "partial")
     assert second.blocks
+
+
+def test_a_hyphen_at_a_line_end_is_kept_in_compounds_only():
+    def row(text: str) -> ReadRow:
+        return ReadRow(tuple("␣" if sign == " " else sign for sign in text), 1.0)
+
+    region = Region(TEXT, (0, 0, 9, 9))
+    rows = tuple(map(row, ("a cold-atom gas we ob-", "tain a cold-", "atom gas")))
+    [piece] = _softened([_Piece(region, rows, ())])
+    assert (
+        inline_markdown(join_lines([one.tokens for one in piece.rows])) == "a cold-atom gas we obtain a cold-atom gas"
+    )
+
+
+def test_a_page_of_text_looks_like_one_and_a_formula_does_not():
+    formula = Image.new("RGB", (300, 80), "white")
+    ImageDraw.Draw(formula).text((10, 20), "a + b = c", fill="black", font=ImageFont.load_default(30))
+    assert looks_like_page(draw_page())
+    assert not looks_like_page(formula)
+
+
+def test_a_wide_row_of_a_table_is_read_in_parts_of_whole_cells():
+    cells = tuple((left, 0, left + 150, 20) for left in range(0, 1200, 200))
+    parts = split(Row((0, 0, 1150, 20), 10.0, (*cells, None)))
+    assert parts == [(0, 0, 350, 20), (400, 0, 750, 20), (800, 0, 1150, 20)]
 
 
 def test_a_loop_is_cut_where_it_begins():

@@ -3,10 +3,19 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, groupby, takewhile
+from itertools import count, groupby, pairwise, takewhile
 
 from unrender.documents import Block, Box, Line, Page, Status
-from unrender.formats.marked import CELL, HEADINGS, balanced, inline_markdown, join_lines, plain_text
+from unrender.formats.marked import (
+    CELL,
+    HEADINGS,
+    SOFT_HYPHEN,
+    SPACE,
+    balanced,
+    inline_markdown,
+    join_lines,
+    plain_text,
+)
 from unrender.formats.tables import make_table
 from unrender.images.opening import PageText
 from unrender.reading.page.displays import write_display
@@ -38,6 +47,9 @@ _DEEPEST = 4
 _EMPTY = " `´"  # what a line without anything to read is sometimes read as
 _BULLET = re.compile(r"^(?:•|–|∙|◦|\*)\s+")
 _LABEL = re.compile(r"^(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)|\d{1,2}\.|\[\d{1,3}\])\s+\S")
+_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_LAST_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"[a-zß-ÿ]+")
+_PREFIXES = frozenset("self non well high low long short two three one so semi quasi pseudo multi cross ultra".split())
 _FROM_LAYER, _FROM_BOTH = "text layer", "picture and text layer"
 
 
@@ -59,6 +71,7 @@ def make_page(
     if known is not None:
         pieces = _trusting(pieces, known)
     pieces = _joined([piece for piece in pieces if piece.region.kind == FIGURE or piece.rows])
+    pieces = _softened(pieces)
     blocks = tuple(_grouped(_first_continued([_block(piece, straight) for piece in pieces])))
     rows = [row for piece in pieces for row in piece.rows]
     return sheet.page(_status(rows, blocks), blocks)
@@ -69,7 +82,7 @@ def _piece(number: int, region: Region, found: Found, straight: Straight, layer:
     lines: list[Line] = []
     for position, place in enumerate(region.rows):
         box = straight.to_page(Box(*place.box))
-        row = join_parts(_parts(found, number, position))
+        row = join_parts(_parts(found, number, position), CELL if region.kind == TABLE else SPACE)
         if layer is not None and region.kind != FORMULA:
             row = layer.correct(row, box)
         if row.tokens and (plain_text(row.tokens).strip(_EMPTY) or layer is not None):
@@ -117,6 +130,23 @@ def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
             last = None
         kept.append(piece)
     return kept
+
+
+def _softened(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Take a hyphen at a line's end for one that was put in there, unless the page has such a compound elsewhere."""
+    whole = " ".join(row.markdown for piece in pieces for row in piece.rows)
+    compounds = {word.lower() for word in _COMPOUND.findall(whole)}
+    softened: list[_Piece] = []
+    for piece in pieces:
+        rows = list(piece.rows)
+        for index, (row, following) in enumerate(pairwise(rows)):
+            begun, rest = _LAST_WORD.search(row.markdown), _FIRST_WORD.match(following.markdown)
+            if begun is None or rest is None or row.tokens[-1] != "-":
+                continue
+            if begun[1].lower() not in _PREFIXES and f"{begun[1]}-{rest[0]}".lower() not in compounds:
+                rows[index] = row.with_tokens((*row.tokens[:-1], SOFT_HYPHEN))
+        softened.append(replace(piece, rows=tuple(rows)))
+    return softened
 
 
 def _is_open(piece: _Piece) -> bool:

@@ -51,11 +51,11 @@ def read_row(decoded: Decoded, tokenizer: Tokenizer) -> ReadRow:
     return ReadRow(tuple(balanced(kept)), sure, looped, not decoded.complete and not looped)
 
 
-def join_parts(parts: Sequence[ReadRow]) -> ReadRow:
+def join_parts(parts: Sequence[ReadRow], joint: str = SPACE) -> ReadRow:
     """Join the parts of a line that was read in several."""
     if len(parts) == 1:
         return parts[0]
-    tokens = [SPACE if token == BREAK else token for token in join_lines([part.tokens for part in parts])]
+    tokens = [joint if token == BREAK else token for token in join_lines([part.tokens for part in parts])]
     lengths = [len(part.tokens) + 1 for part in parts]
     sure = sum(math.log(max(1e-9, part.confidence)) * length for part, length in zip(parts, lengths, strict=True))
     return ReadRow(

@@ -14,13 +14,13 @@ from unrender.decoding.paths import GreedyPath, Path
 from unrender.decoding.rules import Rules
 from unrender.documents import Page, Status
 from unrender.engines.segmentation import Cells, OnnxSegmenter
-from unrender.errors import ConfigError
+from unrender.errors import ConfigError, UnrenderError
 from unrender.formats.marked import DISPLAY
 from unrender.models.config import TextConfig
 from unrender.reading.looks import Look, Looking
 from unrender.reading.page.assembly import make_page
 from unrender.reading.page.margins import without_line_numbers
-from unrender.reading.page.places import FORMULA, Rectangle, Region, Row
+from unrender.reading.page.places import FORMULA, Rectangle, Region, Row, union_of
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import NoLoop, ReadRow, read_row
 from unrender.reading.page.straight import INK, Straight, straighten
@@ -94,7 +94,10 @@ class PageSystem:
                 if sheet is None:
                     yield None
                     continue
-                job = self._take_apart(sheet)
+                try:
+                    job = self._take_apart(sheet)
+                except UnrenderError as error:
+                    job = _Job(sheet, error=error)
                 if not job.wanted:
                     finished.append(job)
                 for number, picture in enumerate(job.wanted):
@@ -138,9 +141,9 @@ class PageSystem:
 
     def _finish(self, job: "_Job", options: Options) -> tuple[Sheet, Page]:
         sheet = job.sheet
-        if job.stopped:
-            return sheet, failed_page(sheet.number, StoppedError())
-        if not job.regions:
+        if job.error is not None:
+            return sheet, failed_page(sheet.number, job.error)
+        if not job.regions or job.straight is None:
             return sheet, sheet.page(Status("empty"))
         if self.formulas is not None and job.displays:
             self._read_displays(job, self.formulas)
@@ -172,13 +175,13 @@ class _Job:
     """A page on its way: what is to be read on it, and what has been."""
 
     sheet: Sheet
-    straight: Straight
-    regions: tuple[Region, ...]
+    straight: Straight | None = None
+    regions: tuple[Region, ...] = ()
     wanted: list[_Picture] = field(default_factory=list)
     displays: list[_Picture] = field(default_factory=list)
     found: dict[tuple[int, int, int], ReadRow] = field(default_factory=dict)
     awaited: int = 0
-    stopped: bool = False
+    error: UnrenderError | None = None
 
     def __post_init__(self) -> None:
         self.awaited = len(self.wanted)
@@ -190,7 +193,7 @@ class _Job:
     def take(self, number: int, look: Look | None, lines: TextSystem) -> None:
         self.awaited -= 1
         if look is None:
-            self.stopped = True
+            self.error = StoppedError()
         else:
             self.found[self.wanted[number].place] = read_row(look.decoded, lines.tokenizer)
 
@@ -234,6 +237,8 @@ def _pictures(straight: Straight, regions: tuple[Region, ...], *, apart: bool) -
 def split(row: Row) -> list[Rectangle]:
     """Cut a line that is longer than can be read reliably between words, into parts of about the same length."""
     left, top, right, bottom = row.box
+    if row.cells:
+        return _groups(row)
     count = math.ceil((right - left) / (LONGEST_PART * row.letters))
     edges = [left]
     for number in range(1, count if row.gaps else 1):
@@ -243,6 +248,19 @@ def split(row: Row) -> list[Rectangle]:
         if near:
             edges.append(max(near, key=lambda gap: min(gap[1], 1.2 * row.letters) - abs(gap[0] - aim) / reach)[0])
     return [(one, top, other, bottom) for one, other in pairwise([*edges, right])]
+
+
+def _groups(row: Row) -> list[Rectangle]:
+    """Join neighbouring cells of a table's row to parts that are short enough."""
+    groups: list[list[Rectangle]] = []
+    for cell in row.cells:
+        if cell is None:
+            continue
+        if groups and cell[2] - groups[-1][0][0] <= LONGEST_PART * row.letters:
+            groups[-1].append(cell)
+        else:
+            groups.append([cell])
+    return [union_of(group) for group in groups]
 
 
 def cut(gray: NDArray[np.uint8], box: Rectangle, letters: float) -> Image.Image:
