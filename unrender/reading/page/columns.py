@@ -69,9 +69,9 @@ def _find_gutter(occupied: Mask, prose: Mask, part: Part, weight: float) -> tupl
     clear = ~inside
     for middle in range(margin, width - margin - _LEAST_GUTTER):
         free = clear[:, middle : middle + _LEAST_GUTTER].all(axis=1)
-        left, right = slice(max(0, middle - _ADJACENT), middle), slice(middle + _LEAST_GUTTER, middle + _ADJACENT)
-        both = inside[:, left].any(axis=1) & inside[:, right].any(axis=1)
-        parted = free & both & (text[:, left].any(axis=1) | text[:, right].any(axis=1))
+        before, behind = slice(max(0, middle - _ADJACENT), middle), slice(middle + _LEAST_GUTTER, middle + _ADJACENT)
+        both = inside[:, before].any(axis=1) & inside[:, behind].any(axis=1)
+        parted = free & both & (text[:, before].any(axis=1) | text[:, behind].any(axis=1))
         crossed = int(text[:, middle : middle + _LEAST_GUTTER].any(axis=1).sum())
         rows = int(parted.sum())
         if rows - weight * crossed >= _LEAST_ROWS and rows - crossed > most:

@@ -25,6 +25,7 @@ _SIDEWAYS = 1.6  # times sharper must columns be than rows for a page that lies 
 _LEAST_LETTERS = 12  # strokes that must look like letters, or nothing tells their size
 _SMALLEST, _LARGEST = 3, 120  # pixels a letter may be high
 _LIKE, _TALL, _REACHING = 0.2, 1.2, 0.2  # times small letters: alike, taller, and by how much they reach out
+_ENOUGH = 1200  # strokes in the middle of a page
 _FEWEST_SMALL = 6  # small letters that tell where a line stands
 _MORE = 1.2  # times as many letters reach below as above
 _SPREAD = 0.12  # heights this near belong to letters of one size
@@ -82,7 +83,9 @@ def straighten(image: Image.Image) -> Straight:
 def is_upside_down(boxes: Boxes, letters: float) -> bool:
     """Say whether more letters reach below their lines than above them: of upright ones far fewer do."""
     above = below = 0
-    for line in find_lines(boxes, range(len(boxes)), letters):
+    order = boxes[:, 1].argsort()
+    middle = slice((len(order) - _ENOUGH) // 2, (len(order) + _ENOUGH) // 2) if len(order) > _ENOUGH else slice(None)
+    for line in find_lines(boxes, sorted(order[middle].tolist()), letters):
         own = boxes[list(line.strokes)]
         heights = own[:, 3] - own[:, 1]
         small = own[np.abs(heights - letters) < _LIKE * letters]

@@ -220,7 +220,7 @@ def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np
     scale = min(_CELL_LETTERS / letters, _MOST_CELLS / max(rows, columns), 1.0)
     size = max(1, round(columns * scale)), max(1, round(rows * scale))
     small = np.asarray(Image.fromarray(gray).resize(size, Image.Resampling.BOX), dtype=np.float32)
-    return 1 - small / 255, size[0] / columns
+    return np.asarray(1 - small / 255, dtype=np.float32), size[0] / columns
 
 
 def _pictures(straight: Straight, regions: tuple[Region, ...], *, apart: bool) -> Iterator[_Picture]:
