@@ -54,7 +54,7 @@ def desk(tmp_path, tiny_folder, make_pdf, monkeypatch) -> Path:
 
 @pytest.fixture
 def address(desk) -> Iterator[str]:
-    with running(create_app(Shelf.open("formula"))) as address:
+    with running(create_app(Shelf.open("formula"), corrections=desk / "kept")) as address:
         yield address
 
 

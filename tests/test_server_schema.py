@@ -1,6 +1,8 @@
 """The OpenAPI description against the server: whatever the description allows is answered as it says."""
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import schemathesis
@@ -33,7 +35,8 @@ BODIES = st.one_of(st.sampled_from([bar(columns) for columns in range(1, 9)]), s
 for kind in ("image/png", "image/jpeg", "image/webp", "image/tiff", "application/pdf", "application/octet-stream"):
     schemathesis.openapi.media_type(kind, BODIES)
 
-APP = create_app(Shelf(saying_reader()), Limits(body_bytes=100_000))
+KEPT = Path(tempfile.mkdtemp()) / "corrections"
+APP = create_app(Shelf(saying_reader()), Limits(body_bytes=100_000), corrections=KEPT)
 schema = schemathesis.openapi.from_dict(APP.openapi())
 
 

@@ -8,13 +8,14 @@ import io
 import json
 import os
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
-from serving import QUADRATIC, running, saying_reader
+from serving import QUADRATIC, bar, counting_reader, running, saying_reader
 
 from unrender.checkpoints import embedded_names
 from unrender.latex import normalise, readable
@@ -44,8 +45,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with running(create_app(Shelf(saying_reader(step_seconds=0.005)))) as address:
+def corrections(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kept") / "corrections"
+
+
+@pytest.fixture(scope="module")
+def address(corrections: Path) -> Iterator[str]:
+    with running(create_app(Shelf(saying_reader(step_seconds=0.005)), corrections=corrections)) as address:
         yield address
 
 
@@ -76,7 +82,10 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture
 def page(visit: Callable[..., Page], address: str) -> Page:
-    return visit(address)
+    """The page as it opens, its example read."""
+    page = visit(address)
+    expect(page.locator("#wrote")).to_have_text(readable(TEXT), timeout=WAIT)
+    return page
 
 
 @pytest.fixture
@@ -100,9 +109,9 @@ def source(page: Page) -> str:
     return " ".join(page.locator(".token").all_inner_texts())
 
 
-def shoot(page: Page, name: str) -> None:
+def shoot(page: Page, name: str, *, whole: bool = True) -> None:
     OUTPUT.mkdir(exist_ok=True)
-    page.screenshot(path=OUTPUT / f"page-{name}.png", full_page=True)
+    page.screenshot(path=OUTPUT / f"page-{name}.png", full_page=whole)
 
 
 def send_event(page: Page, kind: str, name: str, content: bytes) -> None:
@@ -120,6 +129,34 @@ def send_event(page: Page, kind: str, name: str, content: bytes) -> None:
         }""",
         [kind, name, base64.b64encode(content).decode()],
     )
+
+
+def answer_with(page: Page, document: dict[str, object]) -> None:
+    """Let every reading give this document."""
+
+    def answer(route: Route) -> None:
+        route.fulfill(body=f"event: document\ndata: {json.dumps(document)}\n\n", content_type="text/event-stream")
+
+    page.route("**/v1/read*", answer)
+
+
+def copied(page: Page) -> str:
+    """Copy, and return what the clipboard holds."""
+    page.click("#copy")
+    expect(page.locator("#status")).to_contain_text("Copied", timeout=WAIT)
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Drag on the picture, from one of its pixels to another."""
+    seen = page.locator("#figure img")
+    area = seen.bounding_box()
+    assert area is not None
+    scale = area["width"] / seen.evaluate("image => image.naturalWidth")
+    page.mouse.move(area["x"] + start[0] * scale, area["y"] + start[1] * scale)
+    page.mouse.down()
+    page.mouse.move(area["x"] + end[0] * scale, area["y"] + end[1] * scale, steps=4)
+    page.mouse.up()
 
 
 def until(page: Page, condition: str) -> None:
@@ -333,26 +370,296 @@ RECEIPT = {
 
 
 @pytest.mark.parametrize("placed", [True, False])
-def test_a_receipt_shows_its_fields_over_the_picture(page, placed):
+def test_a_receipt_is_a_form_beside_the_picture(page, placed):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     document = json.loads(json.dumps(RECEIPT))
+    block = document["pages"][0]["blocks"][0]
     if not placed:  # as models tell it that write Donut's tags
-        block = document["pages"][0]["blocks"][0]
         block["fields"] = {"menu": [{"nm": "TEA", "price": "2.50"}], "total": "12.50"}
         del block["children"]
-
-    def answer(route: Route) -> None:
-        route.fulfill(body=f"event: document\ndata: {json.dumps(document)}\n\n", content_type="text/event-stream")
-
-    page.route("**/v1/read*", answer)
+    answer_with(page, document)
     page.locator("#file").set_input_files(EXAMPLE)
-    rows = page.locator(".fields tr")
-    expect(rows).to_have_count(2 if placed else 3, timeout=WAIT)
-    assert "12.50" in rows.last.inner_text()
-    rows.last.hover()
+    rows = page.locator(".fields .row")
+    expect(rows).to_have_count(3, timeout=WAIT)
+    assert page.locator("#figure .fields").count() == 0, "nothing covers the picture"
+    assert page.locator(".layer .boxed, .layer .doubt").count() == (2 if placed else 0)
+    total = rows.last.locator("input")
+    expect(total).to_have_value("12.50")
+    total.hover()
     expect(page.locator(".lamp")).to_be_visible(visible=placed)
-    shoot(page, f"receipt-{'placed' if placed else 'plain'}")
+    if placed:
+        drag(page, (30, 30), (31, 30))  # a click
+        expect(rows.first.locator("input")).to_be_focused()
+        expect(rows.first).to_have_class(re.compile("lit"))
     expect(page.locator("#tab-json")).to_have_attribute("aria-selected", "true")
-    assert json.loads(page.locator("#source pre").inner_text()) == document["pages"][0]["blocks"][0]["fields"]
+    assert json.loads(page.locator("#source pre").inner_text()) == block["fields"]
+    total.fill("13.00")
+    expect(page.locator("#sure")).to_have_text("Edited")
+    shoot(page, f"receipt-{'placed' if placed else 'plain'}")
+    expected = json.loads(json.dumps(block["fields"]))
+    expected["total"] = {"text": "13.00", "box": [150, 60, 170, 80]} if placed else "13.00"
+    assert json.loads(copied(page)) == expected
+    page.click("#tab-csv")
+    expect(page.locator("#source pre")).to_contain_text("13.00")
+    names = "company,date,total\nCORNER SHOP,,13.00" if placed else "menu 0 nm,menu 0 price,total\nTEA,2.50,13.00"
+    assert copied(page) == names
+    page.click("#reset")
+    expect(total).to_have_value("12.50")
+
+
+def test_corrected_fields_are_still_there_among_earlier_reads(page):
+    answer_with(page, RECEIPT)
+    page.locator("#file").set_input_files(EXAMPLE)
+    page.locator(".row input").last.fill("13.00")
+    page.reload()
+    page.locator("#earlier button").click()
+    expect(page.locator(".row input").last).to_have_value("13.00", timeout=WAIT)
+
+
+PAGE = {
+    "source": "page.png", "model": "page", "task": "page", "status": {"kind": "complete"}, "confidence": 0.9,
+    "text": "Apples\n\nThey fall.\n\nv = gt",
+    "pages": [{
+        "number": 1, "width": 265, "height": 103, "text": "Apples\n\nThey fall.\n\nv = gt",
+        "status": {"kind": "unlikely", "reason": "this does not look like a page; what was read is a guess."},
+        "blocks": [
+            {"kind": "heading", "text": "Apples", "level": 1, "box": {"x0": 10, "y0": 5, "x1": 250, "y1": 25}},
+            {"kind": "text", "text": "They fall.", "box": {"x0": 10, "y0": 30, "x1": 250, "y1": 60}},
+            {"kind": "formula", "text": "v = gt", "box": {"x0": 60, "y0": 70, "x1": 200, "y1": 95}},
+        ],
+    }],
+}  # fmt: skip
+
+
+def test_a_page_stands_beside_its_picture_block_by_block(page):
+    answer_with(page, PAGE)
+    page.locator("#file").set_input_files(EXAMPLE)
+    blocks = page.locator("#rendered .block")
+    expect(blocks).to_have_count(3, timeout=WAIT)
+    assert page.locator("#rendered h1").inner_text() == "Apples"
+    expect(page.locator("#rendered math")).to_be_visible()
+    expect(page.locator("#ended")).to_have_text("This does not look like a page; what was read is a guess.")
+    blocks.nth(1).hover()
+    expect(page.locator(".lamp")).to_be_visible()
+    drag(page, (100, 80), (101, 80))
+    expect(blocks.nth(2)).to_have_class(re.compile("lit"))
+    expect(page.locator("#source pre")).to_contain_text("# Apples", timeout=WAIT)
+    shoot(page, "blocks")
+
+
+def test_ten_files_are_read_in_order_and_taken_away_together(visit):
+    files = [{"name": f"bar {n}.png", "mimeType": "image/png", "buffer": bar(n)} for n in range(1, 10)]
+    files.append({"name": "bar 1.png", "mimeType": "image/png", "buffer": b"no picture"})
+    with running(create_app(Shelf(counting_reader()))) as address:
+        page = visit(address)
+        page.locator("#file").set_input_files(files)
+        cards = page.locator("#pictures button")
+        expect(cards).to_have_count(10)
+        expect(page.locator("#read")).to_have_text("9 of 10 read, 1 failed", timeout=2 * WAIT)
+        assert page.locator("#earlier code").all_inner_texts() == [f"n{n}" for n in range(9, 0, -1)]
+        cards.nth(6).click()
+        expect(page.locator(".token")).to_have_text("n7")
+        shoot(page, "strip")
+        with page.expect_download() as download:
+            page.click("#zip")
+        with zipfile.ZipFile(download.value.path()) as archive:
+            assert archive.testzip() is None
+            assert archive.namelist() == [*(f"bar {n}.tex" for n in range(1, 10)), "all.md"]
+            assert archive.read("bar 4.tex") == b"n4\n"
+            everything = archive.read("all.md").decode()
+        assert everything.startswith("<!-- bar 1 -->\n\n$$\nn1\n$$\n")
+        with page.expect_download() as download:
+            page.click("#markdown")
+        assert download.value.path().read_text() == everything
+        cards.nth(9).click()
+        expect(page.locator("#problem")).to_contain_text("neither a PDF nor an image")
+        page.close()
+
+
+def test_a_part_of_the_picture_is_read_by_itself(result):
+    asked = []
+    result.on("request", lambda request: "/v1/" in request.url and asked.append(request.url.split("?")[0][-4:]))
+    drag(result, (70, 20), (245, 82))
+    expect(result.locator("#earlier button")).to_have_count(2, timeout=WAIT)
+    finished(result)
+    assert result.locator("#earlier img").first.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [
+        175,
+        62,
+    ]
+    expect(result.locator(".crop")).to_be_visible()
+    token(result, 0).hover()
+    shoot(result, "crop")
+    drag(result, (70, 20), (170, 82))  # again, on the same picture
+    expect(result.locator("#earlier button")).to_have_count(3, timeout=WAIT)
+    reads = asked.count("read")
+    result.keyboard.press("Escape")
+    expect(result.locator(".crop")).to_be_hidden()
+    expect(result.locator("#rendered math")).to_be_visible()
+    assert (reads, asked.count("read"), asked.count("view")) == (2, 2, 0)
+
+
+def test_the_picture_can_be_zoomed_and_moved(result):
+    image = result.locator("#figure img")
+    before = image.bounding_box()
+    image.hover()
+    result.keyboard.down("Control")
+    result.mouse.wheel(0, -120)
+    result.keyboard.up("Control")
+    result.click("#closer")
+    closer = image.bounding_box()
+    assert closer["width"] == pytest.approx(before["width"] * 1.5**2, rel=0.02)
+    result.click("#crop")  # off: a drag moves
+    image.hover()
+    result.mouse.down()
+    result.mouse.move(500, 200, steps=3)
+    result.mouse.up()
+    moved = image.bounding_box()
+    assert (moved["x"], moved["y"]) != (closer["x"], closer["y"])
+    shoot(result, "zoom")
+    result.click("#whole")
+    assert image.bounding_box() == before
+    expect(result.locator("#whole")).to_be_hidden()
+
+
+def test_the_copy_menu_remembers_the_choice_and_a_key_copies(result):
+    result.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    result.click("#copy-as")
+    names = result.locator(".menu button").evaluate_all("all => all.map((one) => one.dataset.name)")
+    assert names == ["latex", "inline", "display", "mathml", "typst", "sympy", "text", "markdown", "json", "picture"]
+    shoot(result, "copy")
+    result.click(".menu [data-name=inline]")
+    expect(result.locator("#status")).to_have_text("Copied as $...$.", timeout=WAIT)
+    tidy = readable(TEXT)
+    assert result.evaluate("navigator.clipboard.readText()") == f"${tidy}$"
+    expect(result.locator("#status")).to_contain_text("Read in", timeout=6000)  # "Copied" went away
+    result.evaluate("navigator.clipboard.writeText('')")
+    result.reload()
+    result.locator("#earlier button").click()
+    expect(result.locator("#copy")).to_have_text("Copy $...$")
+    result.keyboard.press("c")
+    until(result, f"navigator.clipboard.readText().then((text) => text === {json.dumps(f'${tidy}$')})")
+    result.click("#edit")
+    result.locator("#source textarea").press("c")
+    result.click("#copy-as")
+    result.click(".menu [data-name=picture]")
+    kinds = "navigator.clipboard.read().then(([item]) => item.types.includes('image/png'))"
+    until(result, kinds)
+
+
+def test_cancel_stops_a_reading(visit):
+    with running(create_app(Shelf(saying_reader(step_seconds=0.15)), Limits(workers=1))) as address:
+        page = visit(address)
+        expect(page.locator("#wrote")).not_to_be_empty(timeout=2 * WAIT)
+        page.locator("#file").set_input_files(EXAMPLE)
+        expect(page.locator(".growing")).to_contain_text("x", timeout=WAIT)
+        page.click("#cancel")
+        expect(page.locator("#status")).to_have_text("Stopped.")
+        expect(page.locator("#cancel")).to_be_hidden()
+        until(page, "fetch('/metrics').then((a) => a.text()).then((text) => /abandoned_pages_total 1/.test(text))")
+        page.close()
+
+
+def test_the_editor_shows_what_people_write_and_confidence_follows(result):
+    expect(result.locator("#sure")).to_contain_text("Confidence")
+    result.click("#edit")
+    area = result.locator("#source textarea")
+    expect(area).to_have_value(readable(TEXT))
+    area.fill(readable(TEXT).replace("4ac", "4 a d"))
+    expect(result.locator("#sure")).to_contain_text("Edited")
+    assert "Confidence" not in result.locator("#sure").inner_text()
+    result.click("#edit")
+    assert source(result) == TEXT.replace("a c", "a d")
+    result.click("#reset")
+    expect(result.locator("#sure")).to_contain_text("Confidence")
+
+
+def test_functions_are_spaced_as_people_space_them(page):
+    tokens = "2 \\operatorname { c o s } x + \\sin ( - x )".split()
+    block = {"kind": "formula", "text": "2\\cos x + \\sin(-x)", "written": " ".join(tokens)}
+    block["tokens"] = [{"text": text, "probability": 1} for text in tokens]
+    document = json.loads(json.dumps(RECEIPT))
+    document["pages"][0]["blocks"] = [block]
+    answer_with(page, document)
+    page.locator("#file").set_input_files(EXAMPLE)
+    expect(page.locator(".tokens")).to_have_text("2\\operatorname{cos} x + \\sin(-x)", timeout=WAIT)
+    expect(page.locator("#rendered math")).to_be_visible(timeout=WAIT)
+    left = page.locator("#rendered mi", has_text="cos").bounding_box()
+    right = page.locator("#rendered mi", has_text="x").first.bounding_box()
+    assert right["x"] - left["x"] - left["width"] > 3
+
+
+def test_the_first_screen_shows_what_it_can_do(page):
+    expect(page.locator("#drawn mfrac")).to_be_visible()
+    expect(page.locator("#welcome [data-file='handwritten.svg']")).to_be_visible()
+    expect(page.locator("#welcome [data-file='receipt.svg']")).to_be_hidden()  # this server has no model for it
+    shoot(page, "welcome")
+    page.click("#welcome [data-file='handwritten.svg']")
+    finished(page)
+    expect(page.locator("#welcome")).to_be_hidden()
+    shoot(page, "handwritten")
+
+
+def test_strokes_are_rubbed_out_and_the_old_reading_stays_until_the_new_one(page):
+    page.click("#draw")
+    draw_cross(page)
+    finished(page)
+    page.evaluate("""() => {
+        window.gone = 0;
+        const find = (selector) => document.querySelector(selector);
+        const watch = () => (window.gone += find("#rendered math") && !find(".growing") ? 0 : 1);
+        new MutationObserver(watch).observe(document.getElementById("result"), { childList: true, subtree: true });
+    }""")
+    page.click("[data-tool=thick]")
+    sheet = page.locator("canvas").bounding_box()
+    pixels = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 900, 420).data"
+    ink = f"{pixels}.filter((value) => value < 100).length"
+    with page.expect_response(lambda response: "/v1/read" in response.url):
+        page.mouse.move(sheet["x"] + 220, sheet["y"] + 60)
+        page.mouse.down()
+        page.mouse.move(sheet["x"] + 220, sheet["y"] + 140, steps=4)
+        page.mouse.up()
+    finished(page)
+    assert page.evaluate("window.gone") == 0
+    drawn = page.evaluate(ink)
+    page.click("[data-tool=eraser]")
+    page.mouse.move(sheet["x"] + 200, sheet["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(sheet["x"] + 240, sheet["y"] + 100, steps=4)
+    page.mouse.up()
+    rubbed = page.evaluate(ink)
+    assert rubbed < drawn
+    shoot(page, "eraser")
+    page.click("#undo")
+    assert page.evaluate(ink) == drawn
+
+
+def test_corrections_are_kept_only_when_that_is_switched_on(result, corrections):
+    sent = []
+    result.on("request", lambda request: "/v1/corrections" in request.url and sent.append(request.method))
+    token(result, DOUBTFUL).click()
+    result.locator(".menu button").nth(1).click()
+    expect(result.locator("#sure")).to_contain_text("Edited")
+    result.click("#reset")
+    result.click("#learning summary")
+    expect(result.locator("#kept")).to_have_text("None are kept.")
+    assert not result.locator("#keep").is_checked()
+    assert (sent, corrections.exists()) == (["GET"], False)
+    result.check("#keep")
+    token(result, DOUBTFUL).click()
+    result.locator(".menu button").nth(1).click()
+    expect(result.locator("#kept")).to_contain_text("1 kept in", timeout=WAIT)
+    shoot(result, "corrections")
+    name, text = (corrections / "formula" / "labels.tsv").read_text().rstrip("\n").split("\t")
+    assert text == TEXT.replace("{ b ^", "{ 6 ^")
+    with Image.open(corrections / "formula" / name) as kept, Image.open(EXAMPLE) as read:
+        assert kept.size == read.size
+    with result.expect_download() as download:
+        result.click("#export")
+    with zipfile.ZipFile(download.value.path()) as archive:
+        assert archive.namelist() == [f"formula/{name}", "formula/labels.tsv"]
+    result.click("#erase")
+    expect(result.locator("#kept")).to_have_text("None are kept.")
+    assert not corrections.exists()
 
 
 def test_a_file_that_is_no_picture_is_a_sentence(page):
@@ -395,7 +702,7 @@ def test_a_blank_picture_says_so(page):
     page.locator("#file").set_input_files(
         {"name": "blank.png", "mimeType": "image/png", "buffer": blank_png()},
     )
-    expect(page.locator("#sure")).to_contain_text("nothing to read", timeout=WAIT)
+    expect(page.locator("#ended")).to_contain_text("nothing to read", timeout=WAIT)
 
 
 def blank_png() -> bytes:
@@ -446,12 +753,17 @@ def test_all_of_it_works_with_keys_alone(page):
 def test_it_fits_a_phone(visit, address):
     phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
     page = visit(address, **phone)
+    camera, files = page.locator("#photograph").bounding_box(), page.locator("#choose").bounding_box()
+    assert camera["y"] < files["y"], "the camera comes first"
+    assert camera["width"] > 2 * files["width"]
+    expect(page.locator("#wrote")).not_to_be_empty(timeout=WAIT)
+    shoot(page, "phone-welcome", whole=False)  # the whole of it would be taken as if it were no phone
     page.locator("#file").set_input_files(EXAMPLE)
     finished(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     token(page, DOUBTFUL).tap()
     expect(page.locator(".menu")).to_be_visible()
-    shoot(page, "phone")
+    shoot(page, "phone", whole=False)
     picture, drawn = page.locator("#figure").bounding_box(), page.locator("#rendered").bounding_box()
     assert picture is not None
     assert drawn is not None
@@ -513,10 +825,30 @@ def test_the_model_of_the_package_reads_the_example(visit):
         page.close()
 
 
+@pytest.mark.skipif(not {"formula", "receipt"} <= set(embedded_names()), reason="a model of the package is missing")
+def test_the_models_of_the_package_read_the_samples(visit):
+    with running(create_app(Shelf.open())) as address:
+        page = visit(address)
+        expect(page.locator("#drawn msqrt")).to_be_visible(timeout=4 * WAIT)
+        shoot(page, "samples")
+        page.click("[data-file='handwritten.svg']")
+        expect(page.locator("#status")).to_contain_text("Read in", timeout=4 * WAIT)
+        shoot(page, "sample-handwritten")
+        assert normalise(source(page)) == "a ^ { 2 } + b ^ { 2 } = c ^ { 2 }"
+        page.goto(address)
+        page.click("[data-file='receipt.svg']")
+        expect(page.locator(".row input").last).to_be_visible(timeout=8 * WAIT)
+        shoot(page, "sample-receipt")
+        fields = page.locator(".row").evaluate_all("all => all.map((row) => row.querySelector('input').value)")
+        assert "13.30" in " ".join(fields)
+        page.close()
+
+
 def test_a_new_picture_ends_the_reading_of_the_one_before(visit):
     slow = Limits(workers=1)
     with running(create_app(Shelf(saying_reader(step_seconds=0.15)), slow)) as address:
         page = visit(address)
+        expect(page.locator("#wrote")).not_to_be_empty(timeout=2 * WAIT)
         page.locator("#file").set_input_files(EXAMPLE)
         expect(page.locator(".growing")).to_contain_text("x", timeout=WAIT)
         page.click("#draw")

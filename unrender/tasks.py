@@ -39,6 +39,7 @@ class Task:
     metrics: Mapping[str, Metric] = field(default_factory=dict)  # of texts, where the task reads one
     field_metrics: Mapping[str, FieldMetric] = field(default_factory=dict)  # of fields, where it finds some
     check: Callable[[str], bool] | None = None  # whether what a model wrote is well-formed
+    label: Callable[[str], str] = str.strip  # how a truth that a person wrote is written for training
     unlike: Callable[[str], bool] | None = None  # whether what a model wrote is what something else gives
     prompt: str = ""
     like: str = ""  # another task, whose models read for this one too
@@ -148,6 +149,7 @@ TASKS: Mapping[str, Task] = {
             parse=_formula,
             metrics=_FORMULA,
             check=_is_formula,
+            label=partial(latex.normalise, unify=True),
             unlike=_is_prose,
             default_model="formula",
         ),

@@ -5,27 +5,39 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, replace
 from http import HTTPStatus
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import anyio
 from fastapi import APIRouter, FastAPI, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from pydantic import ValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from unrender import __version__, formats, tasks
+from unrender.checkpoints import cache_folder
 from unrender.documents import Document, Json, to_dict
 from unrender.images.opening import open_pages
 from unrender.reading import sources
 from unrender.reading.systems import Options
 from unrender.server import bodies, descriptions, events, problems
 from unrender.server.conversions import Converter
+from unrender.server.corrections import Corrections
 from unrender.server.descriptions import render
 from unrender.server.guard import Guard, Hosts
 from unrender.server.limits import Limits, Memory
 from unrender.server.metrics import Metrics
 from unrender.server.page import page_routes
 from unrender.server.problems import HttpError
-from unrender.server.shapes import Ask, Conversion, Converted, DocumentShape, Health, ModelList, ModelShape
+from unrender.server.shapes import (
+    Ask,
+    Conversion,
+    Converted,
+    Correction,
+    DocumentShape,
+    Health,
+    Kept,
+    ModelList,
+    ModelShape,
+)
 from unrender.server.shelf import Shelf
 from unrender.server.work import Pool, Work
 
@@ -36,9 +48,19 @@ _BYTES_PER_CHARACTER = 12  # of JSON, at most: \ud83d\ude00
 _T = TypeVar("_T")
 
 
-def create_app(shelf: Shelf, limits: Limits | None = None, token: str = "", *, hosts: Hosts | None = None) -> FastAPI:
-    """Make the application: models, limits, the token that requests must carry, and the names it answers to, if any."""
-    service = Service(shelf, limits or Limits())
+def create_app(
+    shelf: Shelf,
+    limits: Limits | None = None,
+    token: str = "",
+    *,
+    hosts: Hosts | None = None,
+    corrections: Path | None = None,
+) -> FastAPI:
+    """Make the application: models, limits, the token that requests must carry, the names it answers to, if any.
+
+    `corrections` is the folder for what people correct and want kept; by default it is in the cache.
+    """
+    service = Service(shelf, limits or Limits(), corrections or cache_folder() / "corrections")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -57,6 +79,7 @@ def create_app(shelf: Shelf, limits: Limits | None = None, token: str = "", *, h
         generate_unique_id_function=lambda route: route.name,
     )
     app.include_router(_api(service))
+    app.include_router(_corrections(service))
     app.include_router(page_routes(), include_in_schema=False)
 
     @app.get("/docs", include_in_schema=False)
@@ -71,8 +94,9 @@ def create_app(shelf: Shelf, limits: Limits | None = None, token: str = "", *, h
 class Service:
     """What the routes share."""
 
-    def __init__(self, shelf: Shelf, limits: Limits) -> None:
+    def __init__(self, shelf: Shelf, limits: Limits, corrections: Path) -> None:
         self.shelf, self.limits = shelf, limits
+        self.corrections = Corrections(corrections, limits.correction_bytes)
         self.metrics = Metrics()
         self.memory = Memory(limits.memory_bytes)
         self.pool = Pool(limits, self.metrics, self.memory)
@@ -89,7 +113,7 @@ class Service:
         """Check all that can be checked before the queue."""
         options = Options(beams=ask.beam, max_tokens=ask.max_tokens, n_best=ask.n_best, question=ask.question)
         if ask.format is not None:
-            formats.check_notation(ask.format)
+            _check_format(ask.format)
         contents = await self.aside(lambda: bodies.examine(body.data, body.name, self.limits))
         pages = tuple(dict.fromkeys(sources.parse_pages(ask.pages or ""))) or tuple(range(1, contents.pages + 1))
         _check_pages(pages, contents.pages, self.limits.pages)
@@ -172,7 +196,7 @@ def _api(service: Service) -> APIRouter:
         """Write a formula or a document in another notation."""
         small = replace(limits, body_bytes=limits.text_characters * _BYTES_PER_CHARACTER)
         async with bodies.receive(request, small, service.memory, bodies.parse_text) as text:
-            wanted = _validated(lambda: Conversion.model_validate_json(text))
+            wanted = problems.validated(lambda: Conversion.model_validate_json(text))
         if len(wanted.text) > limits.text_characters:
             raise HttpError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The text is longer than {limits.text_characters:,} characters."
@@ -206,17 +230,52 @@ def _api(service: Service) -> APIRouter:
     return router
 
 
+def _corrections(service: Service) -> APIRouter:
+    router = APIRouter(prefix="/v1/corrections")
+    kept = service.corrections
+
+    @router.post("", responses=descriptions.CORRECTION_PROBLEMS, openapi_extra=descriptions.correction_body())
+    async def keep(request: Request) -> Kept:
+        """Keep a picture with what is truly written on it; nothing is kept that is not sent here."""
+        async with bodies.receive(request, service.limits, service.memory, bodies.parse_file) as body:
+            correction = problems.validated(lambda: Correction.model_validate(body.fields))
+            await service.aside(lambda: bodies.examine(body.data, body.name, service.limits))
+            return await service.aside(lambda: kept.keep(correction, body.data))
+
+    @router.get("", name="count", responses=descriptions.problems())
+    async def count() -> Kept:
+        """Say how many corrections are kept, and where."""
+        return await service.aside(kept.tell)
+
+    @router.get(
+        "/export",
+        response_class=StreamingResponse,
+        responses={**descriptions.EXPORT_ANSWER, **descriptions.problems()},
+    )
+    async def export() -> StreamingResponse:
+        """Give all corrections as a zip: for each task a folder of pictures with labels.tsv."""
+        return StreamingResponse(await service.aside(kept.export), media_type="application/zip")
+
+    @router.delete("", responses=descriptions.problems())
+    async def erase() -> Kept:
+        """Delete all corrections."""
+        return await service.aside(kept.erase)
+
+    return router
+
+
 def _with_fields(ask: Ask, body: bodies.Body, request: Request) -> Ask:
     if not body.fields:
         return ask
-    return _validated(lambda: Ask.model_validate({**request.query_params, **body.fields}))
+    return problems.validated(lambda: Ask.model_validate({**request.query_params, **body.fields}))
 
 
-def _validated(validate: Callable[[], _T]) -> _T:
-    try:
-        return validate()
-    except ValidationError as error:
-        raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, problems.describe(list(error.errors()))) from error
+def _check_format(notation: str) -> None:
+    if formats.check_notation(notation) not in formats.NOTATIONS:
+        raise HttpError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"format: {notation} is for files only; there are {', '.join(formats.NOTATIONS)}.",
+        )
 
 
 def _check_pages(wanted: tuple[int, ...], count: int, limit: int) -> None:

@@ -24,6 +24,7 @@ from unrender.server.problems import HttpError
 
 RAW_TYPES = ("application/octet-stream", "application/pdf")
 _FORM = "multipart/form-data"
+_NO_TYPE = ("", "application/x-www-form-urlencoded")  # what curl says when it is told nothing: the bytes tell more
 _MAX_FIELDS = 20
 _LONGEST_NAME = 200
 _PDF_PAGE_PIXELS = 2_000_000  # about one A4 page at 120 dpi
@@ -90,7 +91,7 @@ async def parse_file(request: Request, chunks: Chunks) -> Body:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == _FORM:
         return await _parse_form(request, chunks)
-    if kind and kind not in RAW_TYPES and not kind.startswith("image/"):
+    if kind not in (*_NO_TYPE, *RAW_TYPES) and not kind.startswith("image/"):
         raise HttpError(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             f"A body of type {kind[:50]} cannot be read; send an image, a PDF, or a form with a file.",

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import cast
 
 from unrender.server.bodies import RAW_TYPES
-from unrender.server.shapes import Ask, Conversion, ProblemShape
+from unrender.server.shapes import Ask, Conversion, Correction, ProblemShape
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/tiff")
@@ -97,8 +97,10 @@ TEXT_PROBLEMS = problems(
     HTTPStatus.UNPROCESSABLE_ENTITY,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )
-
-
+CORRECTION_PROBLEMS = FILE_PROBLEMS
+EXPORT_ANSWER: dict[int | str, dict[str, object]] = {
+    200: {"description": "A zip archive.", "content": {"application/zip": _BINARY}}
+}
 READ_ANSWER: dict[int | str, dict[str, object]] = {
     200: {
         "description": "What was read; as server-sent events (`text`, then `document` or `error`) with `stream`.",
@@ -134,6 +136,14 @@ def file_body(*, with_options: bool) -> dict[str, object]:
     }
     raw = dict.fromkeys((*_IMAGE_TYPES, *RAW_TYPES), _BINARY)
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": form}, **raw}}}
+
+
+def correction_body() -> dict[str, object]:
+    """Describe the body of a correction."""
+    fields = Correction.model_json_schema()
+    properties = {"file": {"type": "string", "format": "binary"}, **fields["properties"]}
+    form = {"type": "object", "required": ["file", *fields["required"]], "properties": properties}
+    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": form}}}}
 
 
 def convert_body() -> dict[str, object]:

@@ -29,6 +29,7 @@ class Limits:
     waiting: int = 64  # requests in the queue
     connections: int = 1000  # requests at once, of any kind
     memory_bytes: int = 1_000_000_000  # of all bodies and open pictures held at once
+    correction_bytes: int = 1_000_000_000  # of the corrections that people want kept
     workers: int = field(default_factory=_workers)
     batch: int = 8  # pages read together
     batch_pixels: int = 80_000_000  # of the pages read together

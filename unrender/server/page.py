@@ -1,5 +1,6 @@
-"""The web page: a handful of files, read once, served as they are."""
+"""The web page: a handful of files, read once, served without their comments and indentation."""
 
+import re
 from collections.abc import Callable
 from importlib.resources import files
 
@@ -10,19 +11,22 @@ _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
     ".png": "image/png",
 }
 _HEADERS = {"Cache-Control": "no-cache"}
+_FOR_PEOPLE = re.compile(rb"^[ \t]*(?://.*|/\*\*.*\*/)?\n|^[ \t]+", re.MULTILINE)
 
 
 def page_routes() -> APIRouter:
     """Serve each file of the page under its name, and index.html at the root."""
     router = APIRouter()
     for entry in sorted(files("unrender.server").joinpath("web").iterdir(), key=lambda entry: entry.name):
-        kind = _TYPES.get(entry.name[entry.name.rfind(".") :])
-        if kind is not None:
+        ending = entry.name[entry.name.rfind(".") :]
+        if ending in _TYPES:
             path = "/" if entry.name == "index.html" else f"/{entry.name}"
-            router.add_api_route(path, _serving(entry.read_bytes(), kind), methods=["GET"])
+            content = entry.read_bytes() if ending == ".png" else _FOR_PEOPLE.sub(b"", entry.read_bytes())
+            router.add_api_route(path, _serving(content, _TYPES[ending]), methods=["GET"])
     return router
 
 

@@ -1,17 +1,22 @@
 """What a client is told when something is wrong: a status and one sentence, as JSON; never a traceback."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from typing import TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from unrender.documents import Json
 from unrender.errors import LatexError, UnrenderError
 
 _LONGEST_QUOTE = 200
+_T = TypeVar("_T")
+_OPTION = re.compile(r"--(task|model|format|beam|n-best|max-tokens|pages|question)\b")
 
 
 class HttpError(Exception):
@@ -36,7 +41,7 @@ class HttpError(Exception):
             return error
         if isinstance(error, UnrenderError):
             places = [part.position for part in (error, error.__cause__) if isinstance(part, LatexError)]
-            return cls(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), place=next(iter(places), None))
+            return cls(HTTPStatus.UNPROCESSABLE_ENTITY, _in_fields(str(error)), place=next(iter(places), None))
         return cls(HTTPStatus.INTERNAL_SERVER_ERROR, "The server made a mistake; its log says more.")
 
     @property
@@ -56,6 +61,14 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _answer_http)
 
 
+def validated(validate: Callable[[], _T]) -> _T:
+    """Return what pydantic makes of a request, or say in one sentence what is wrong with it."""
+    try:
+        return validate()
+    except ValidationError as error:
+        raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, describe(list(error.errors()))) from error
+
+
 def describe(errors: "list[Mapping[str, object]]") -> str:
     """Say in one sentence what pydantic found wrong."""
     parts = []
@@ -66,6 +79,11 @@ def describe(errors: "list[Mapping[str, object]]") -> str:
         quote = f", got {given}" if len(given) <= _LONGEST_QUOTE and error["type"] != "missing" else ""
         parts.append(f"{'.'.join(names) or 'body'}: {error['msg']}{quote}")
     return "; ".join(parts) + "."
+
+
+def _in_fields(sentence: str) -> str:
+    """Name the request's own fields where the command line has options."""
+    return _OPTION.sub(lambda match: f"`{match[1].replace('-', '_')}`", sentence)
 
 
 async def _answer(request: Request, error: Exception) -> JSONResponse:

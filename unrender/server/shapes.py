@@ -13,6 +13,8 @@ from unrender.formats import NOTATIONS, PARSED_NOTATIONS
 from unrender.tasks import TASKS
 
 _PAGES = r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$"
+_ID = r"^[0-9A-Za-z][0-9A-Za-z.-]{0,63}$"
+_LONGEST_CORRECTION = 20_000
 _NAME = r"^[\w.-]{1,100}$"  # no slash: a request names models, never paths
 
 
@@ -66,6 +68,23 @@ class Converted(BaseModel):
     """A text in the notation asked for."""
 
     text: str
+
+
+class Correction(BaseModel):
+    """What a person says is written on a picture."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, Field(description="A name for it; a later one of the same name replaces it.", pattern=_ID)]
+    task: Annotated[str, Field(description="What the picture shows.", json_schema_extra=_names(TASKS))]
+    text: Annotated[str, Field(description="What is written there.", min_length=1, max_length=_LONGEST_CORRECTION)]
+
+
+class Kept(BaseModel):
+    """How many corrections the server keeps, and where."""
+
+    count: int
+    folder: str
 
 
 class BoxShape(BaseModel):

@@ -56,6 +56,9 @@ _RECOGNIZER = SystemCourse(
     augmented=True,
 )
 
+# What people corrected: a few pictures, so few and small steps from the model that reads them.
+_CORRECTIONS = SystemCourse(model="formula", batch=4, recipe=Recipe(schedule=Schedule(peak=3e-5), epochs=5))
+
 SYSTEMS = {
     "donut": _DONUT,
     "nougat": _NOUGAT,
@@ -64,6 +67,7 @@ SYSTEMS = {
     "trocr-base": _TROCR_BASE,
     "trocr-small": _TROCR_SMALL,
     "recognizer": _RECOGNIZER,
+    "formula-corrections": _CORRECTIONS,
 }
 
 _PRINTED = (("short", 1.0),)

@@ -2,7 +2,8 @@
 
 const KEY = "unrender.token";
 const RETRIES = 5;
-const READINGS = 3; // of a formula: the best, and what else the whole might be
+// Of a formula: the best, and what else the whole might be
+const READINGS = 3;
 
 /** An answer other than success: a sentence, and for texts the character that is wrong. */
 export class Problem extends Error {
@@ -45,9 +46,30 @@ export async function models() {
   return (await (await request("/v1/models", {})).json()).models;
 }
 
-function form(file) {
+// Corrections that the server keeps.
+
+const CORRECTIONS = "/v1/corrections";
+
+export async function keep(picture, fields) {
+  return (await request(CORRECTIONS, { method: "POST", body: form(picture, fields) })).json();
+}
+
+export async function kept() {
+  return (await request(CORRECTIONS, {})).json();
+}
+
+export async function erase() {
+  return (await request(CORRECTIONS, { method: "DELETE" })).json();
+}
+
+export async function exported() {
+  return (await request(`${CORRECTIONS}/export`, {})).blob();
+}
+
+function form(file, fields = {}) {
   const made = new FormData();
   made.append("file", file, file.name || "picture.png");
+  for (const [name, value] of Object.entries(fields)) made.append(name, value);
   return made;
 }
 

@@ -1,17 +1,23 @@
-// The page: takes a picture, has it read, shows the result, lets it be corrected and taken away.
+// The page: takes pictures, has them read one after the other, and shows what comes back.
 
 import * as api from "./api.js";
-import { photograph } from "./camera.js";
+import { keepCorrection } from "./corrections.js";
 import { at, complain, say, state } from "./desk.js";
+import { openDoors } from "./doors.js";
 import { Sheet } from "./draw.js";
 import { History } from "./history.js";
 import { element } from "./markup.js";
-import { clearResult, picture, show } from "./result.js";
+import { cut, toFile } from "./picture.js";
+import { makeResult } from "./reading.js";
+import { clearResult, listen, picture, show } from "./result.js";
+import { drawStrip, markStrip } from "./strip.js";
+import { leaveWelcome, offerExamples, readExample } from "./welcome.js";
 
-const PAUSE = 700; // milliseconds without a stroke before a drawing is read
+const PAUSE = 400; // milliseconds without a stroke before a drawing is read
 const ENLARGED = 1.6; // small pictures are shown this much larger
 
 let reading = new AbortController();
+let model = ""; // the one a person chose
 let timer = 0;
 
 const earlier = new History(at("history"), at("earlier"), restore);
@@ -19,71 +25,208 @@ const sheet = new Sheet(() => {
   clearTimeout(timer);
   timer = setTimeout(readSheet, PAUSE);
 });
-
-// Where pictures come from.
-
-at("choose").addEventListener("click", () => at("file").click());
-for (const id of ["file", "snapshot"]) {
-  at(id).addEventListener("change", (event) => {
-    if (event.target.files[0]) open(event.target.files[0]);
-    event.target.value = "";
-  });
-}
-at("photograph").addEventListener("click", async () => {
-  try {
-    const file = await photograph();
-    if (file) open(file);
-  } catch (error) {
-    complain(`The camera cannot be used here (${error.message}).`);
-  }
+listen({
+  onCrop: (box) => look({ crop: box }),
+  onCorrection: (result) => {
+    if (result.entry) earlier.correct(result);
+    keepCorrection(result);
+  },
 });
+
+openDoors((files) => open(files));
+offerExamples(open);
 at("draw").addEventListener("click", startDrawing);
-at("example").addEventListener("click", async () => open(new File([await (await fetch("/example.png")).blob()], "example.png", { type: "image/png" })));
-document.addEventListener("paste", (event) => {
-  const file = [...event.clipboardData.files][0];
-  if (!file) return;
-  event.preventDefault();
-  open(file);
-});
-for (const name of ["dragenter", "dragover"]) {
-  document.addEventListener(name, (event) => {
-    event.preventDefault();
-    document.body.classList.add("dragging");
-  });
-}
-document.addEventListener("dragleave", (event) => event.relatedTarget ?? document.body.classList.remove("dragging"));
-document.addEventListener("drop", (event) => {
-  event.preventDefault();
-  document.body.classList.remove("dragging");
-  if (event.dataTransfer.files[0]) open(event.dataTransfer.files[0]);
-});
 
-/** Take a new file: show its first page and read it. */
-async function open(file) {
-  Object.assign(state, { file, page: 1, pages: 1, entry: null });
+const makeItem = (file, more = {}) => ({ file, model, page: 1, pages: 1, crop: null, image: null, status: "waiting", results: new Map(), latest: new Map(), ...more });
+
+/** Take new files in place of those before: show the first, read all in order. */
+function open(files, wanted = model) {
+  if (!files.length) return;
+  leave();
+  state.items = files.map((file) => makeItem(file, { model: wanted }));
+  drawStrip(select);
+  select(state.items[0]);
+  run();
+}
+
+/** Give up what is on the desk. */
+function leave() {
+  leaveWelcome();
+  reading.abort();
+  document.body.classList.remove("reading");
+  for (const item of state.items) URL.revokeObjectURL(item.image?.src ?? "");
+}
+
+/** Put one of the pictures on the desk; one that was left unread is read now. */
+function select(item) {
+  state.item = item;
   at("pencil").hidden = true;
-  await readPage(1);
+  clearResult();
+  complain(item.problem ?? "");
+  at("model").value = item.model || at("model").value;
+  if (item.image) put(item);
+  else at("work").hidden = item.status === "failed";
+  const known = item.results.get(keyOf(item));
+  if (known) show(known);
+  else if (item.status === "left" || item.status === "done") look({});
+  markStrip();
 }
 
-async function readPage(page) {
-  Object.assign(state, { page, entry: null, shown: false });
-  await attempt(async (signal) => {
-    await showPage(signal);
-    await readFile(state.file, signal);
-  });
+/** Look at another page or part of the picture on the desk, or with another model; what was read before is not read again. */
+function look(change) {
+  const { item } = state;
+  if (!item) return;
+  if (change.page) {
+    URL.revokeObjectURL(item.image?.src ?? "");
+    Object.assign(item, { image: null, crop: null });
+  }
+  Object.assign(item, change);
+  if (item.image) put(item, true);
+  const known = item.image && item.results.get(keyOf(item));
+  if (known) {
+    item.latest.set(item.page, known);
+    return show(known);
+  }
+  item.status = "waiting";
+  run();
 }
 
-/** Show the present page: the browser draws what it can, the server the rest. */
-async function showPage(signal) {
-  const paged = /pdf|tif/i.test(`${state.file.type} ${state.file.name}`);
-  let image = paged ? null : await decoded(state.file);
+const keyOf = ({ page, crop, model: read }) => JSON.stringify([page, crop, read]);
+
+/** Show the picture of an item; the view stays when only the crop changes. */
+function put(item, stays = false) {
+  if (!stays || picture.shown !== item.image) picture.show(item.image);
+  picture.crop = item.crop;
+  if (stays && !item.crop) picture.reset();
+  clearResult();
+  at("work").hidden = false;
+  document.body.classList.add("working");
+  at("viewer").hidden = item.drawn ?? false;
+  picture.onZoom();
+  at("pager").hidden = item.pages < 2;
+  at("pages").textContent = item.pages;
+  Object.assign(at("page"), { value: item.page, max: item.pages });
+  at("previous").disabled = item.page <= 1;
+  at("next").disabled = item.page >= item.pages;
+}
+
+at("previous").addEventListener("click", () => look({ page: state.item.page - 1 }));
+at("next").addEventListener("click", () => look({ page: state.item.page + 1 }));
+at("page").addEventListener("change", (event) => {
+  const page = Math.round(Number(event.target.value));
+  if (page >= 1 && page <= state.item.pages) look({ page });
+  else event.target.value = state.item.page;
+});
+
+// Zoom, crop, and back to the whole.
+
+const whole = () => (state.item?.crop ? look({ crop: null }) : picture.shown && picture.reset());
+const setCropping = (on) => {
+  picture.cropping = on;
+  at("figure").classList.toggle("cropping", on);
+  at("crop").setAttribute("aria-pressed", String(on));
+};
+at("closer").addEventListener("click", () => picture.zoom(1));
+at("farther").addEventListener("click", () => picture.zoom(-1));
+at("whole").addEventListener("click", whole);
+at("crop").addEventListener("click", () => setCropping(!picture.cropping));
+setCropping(!matchMedia("(hover: none)").matches); // a finger scrolls until it is asked to crop
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented && !event.target.closest("input, textarea, dialog")) whole();
+});
+
+function startDrawing() {
+  leave();
+  state.item = makeItem(null, { image: sheet.canvas, drawn: true, status: "left" });
+  state.items = [state.item];
+  drawStrip(select);
+  put(state.item);
+  complain("");
+  at("pencil").hidden = false;
+  say("");
+  sheet.canvas.focus();
+  if (!sheet.empty) readSheet();
+}
+
+sheet.attach(at("pencil"));
+
+async function readSheet() {
+  const { item } = state;
+  if (!item?.drawn) return;
+  if (sheet.empty) {
+    leave();
+    say("");
+    return clearResult();
+  }
+  item.file = await sheet.toFile();
+  item.results.clear();
+  item.status = "waiting";
+  run();
+}
+
+// Reading.
+
+/** Read whatever waits, the picture on the desk first; what was under way is given up. */
+async function run() {
+  reading.abort();
+  reading = new AbortController();
+  const { signal } = reading;
+  complain("");
+  document.body.classList.add("reading");
+  const waits = (item) => item?.status === "waiting";
+  for (let item; (item = waits(state.item) ? state.item : state.items.find(waits)); ) {
+    await readItem(item, signal);
+    if (signal.aborted) return;
+  }
+  document.body.classList.remove("reading");
+}
+
+at("cancel").addEventListener("click", () => {
+  reading.abort();
+  document.body.classList.remove("reading");
+  for (const item of state.items) if (/ing$/.test(item.status)) item.status = "left"; // waiting or reading
+  if (!state.result) clearResult();
+  say("Stopped.");
+  markStrip();
+});
+
+async function readItem(item, signal) {
+  const several = state.items.length > 1 ? ` ${state.items.indexOf(item) + 1} of ${state.items.length}` : "";
+  say(`Reading${several} ...`);
+  Object.assign(item, { status: "reading", problem: null });
+  markStrip();
+  try {
+    if (!item.image) await loadPage(item, signal);
+    const result = await readPicture(item, signal);
+    item.status = "done";
+    if (item === state.item) await show(result);
+    say(several ? `Read${several}.` : `Read in ${result.seconds.toFixed(1)} s.`);
+  } catch (error) {
+    if (signal.aborted || error.name === "AbortError") return void (item.status === "reading" && (item.status = "waiting"));
+    Object.assign(item, { status: "failed", problem: error.message });
+    say("");
+    if (item === state.item) {
+      clearResult();
+      complain(error.message);
+      at("work").hidden = !item.image; // a file that is no picture leaves nothing to see
+    }
+  }
+  markStrip();
+}
+
+/** Draw the present page: the browser draws what it can, the server the rest. */
+async function loadPage(item, signal) {
+  const paged = /pdf|tif/i.test(`${item.file.type} ${item.file.name}`);
+  let image = paged ? null : await decoded(item.file);
   if (!image) {
-    const page = await api.preview(state.file, state.page, signal);
-    state.pages = page.pages;
+    const page = await api.preview(item.file, item.page, signal);
+    item.pages = page.pages;
     image = await decoded(page.picture);
   }
+  signal.throwIfAborted();
   image.style.width = `${ENLARGED * image.naturalWidth}px`; // at most: the style sheet keeps it in its frame
-  begin(image);
+  item.image = image;
+  if (item === state.item) put(item);
 }
 
 async function decoded(blob) {
@@ -96,117 +239,61 @@ async function decoded(blob) {
   }
 }
 
-function begin(shown) {
-  state.shown = true;
-  URL.revokeObjectURL(picture.shown?.src ?? "");
-  picture.show(shown);
-  picture.table([]);
-  at("work").hidden = false;
-  document.body.classList.add("working");
-  at("pager").hidden = state.pages < 2;
-  at("pages").textContent = state.pages;
-  Object.assign(at("page"), { value: state.page, max: state.pages });
-  at("previous").disabled = state.page <= 1;
-  at("next").disabled = state.page >= state.pages;
-}
-
-at("previous").addEventListener("click", () => readPage(state.page - 1));
-at("next").addEventListener("click", () => readPage(state.page + 1));
-at("page").addEventListener("change", (event) => {
-  const page = Math.round(Number(event.target.value));
-  if (page >= 1 && page <= state.pages) readPage(page);
-  else event.target.value = state.page;
-});
-
-function startDrawing() {
-  reading.abort();
-  Object.assign(state, { file: null, page: 1, pages: 1, entry: null });
-  begin(sheet.canvas);
-  at("pencil").hidden = false;
-  clearResult();
-  say("");
-  sheet.canvas.focus();
-  if (!sheet.empty) readSheet();
-}
-
-at("undo").addEventListener("click", () => sheet.undo());
-at("wipe").addEventListener("click", () => sheet.clear());
-
-async function readSheet() {
-  if (sheet.empty) {
-    reading.abort();
-    document.body.classList.remove("reading");
-    say("");
-    return clearResult();
-  }
-  const file = await sheet.toFile();
-  await attempt((signal) => readFile(file, signal));
-}
-
-// Reading.
-
-/** Do something that takes time; what was under way before is given up. */
-async function attempt(act) {
-  reading.abort();
-  reading = new AbortController();
-  const { signal } = reading;
-  at("problem").hidden = true;
-  document.body.classList.add("reading");
-  say("Reading ...");
-  try {
-    await act(signal);
-  } catch (error) {
-    if (error.name === "AbortError") return;
-    clearResult();
-    say("");
-    complain(error.message);
-    at("work").hidden = !state.shown; // a file that is no picture leaves nothing to see
-  }
-  if (!signal.aborted) document.body.classList.remove("reading");
-}
-
-async function readFile(file, signal) {
-  if (at("pencil").hidden) clearResult(); // of a drawing, the reading before stays until there is a new one
+async function readPicture(item, signal) {
   const started = performance.now();
-  const options = { page: state.pages > 1 ? state.page : 0, model: at("model").value, formula: at("model").selectedOptions[0]?.dataset.task === "formula" };
+  const { image, crop, page } = item;
+  const options = { page: item.pages > 1 && !crop ? page : 0, model: item.model, formula: taskOf(item.model) === "formula" };
   const hear = (text, note) => {
     if (signal.aborted) return;
     if (note) say(note);
-    at("source").replaceChildren(element("div", { className: "tokens growing" }, text));
+    if (item === state.item && !item.drawn) at("source").replaceChildren(element("div", { className: "tokens growing" }, text));
   };
-  const found = await api.read(file, options, hear, signal);
+  const found = await api.read(crop ? await toFile(cut(image, crop), item.file.name) : item.file, options, hear, signal);
   signal.throwIfAborted();
-  await show(found);
-  say(`Read in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
-  state.entry = earlier.add(picture.shown, found, state.entry);
+  const now = cut(image, crop); // what is drawn changes; any other picture is cut again when it is wanted
+  const result = makeResult(found, { seconds: (performance.now() - started) / 1000, seen: () => (item.drawn ? now : cut(image, crop)) });
+  result.id = result.entry = item.entry = earlier.add(now, found, item.drawn ? item.entry : null);
+  item.results.set(keyOf(item), result);
+  item.latest.set(page, result);
+  return result;
 }
 
 function restore(entry) {
-  reading.abort();
-  document.body.classList.remove("reading");
-  Object.assign(state, { file: null, page: 1, pages: 1, entry: entry.id });
-  at("pencil").hidden = at("problem").hidden = true;
   const image = element("img", { alt: "What was read", src: entry.picture });
   image.style.width = `${ENLARGED * entry.document.pages[0].width}px`;
-  begin(image);
-  say("");
-  show(entry.document);
-  scrollTo({ top: 0 });
+  image.decode().then(async () => {
+    const file = await toFile(cut(image), entry.document.source || "picture");
+    leave();
+    const item = makeItem(file, { model: entry.document.model, image, status: "done" });
+    const result = History.revive(entry, { seen: () => cut(image), id: entry.id, entry: entry.id });
+    item.results.set(keyOf(item), result);
+    item.latest.set(1, result);
+    state.items = [item];
+    drawStrip(select);
+    say("");
+    select(item);
+    scrollTo({ top: 0 });
+  });
 }
 
-// Everything else.
-
 at("forget").addEventListener("click", () => earlier.clear());
+
+const taskOf = (name) => [...at("model").options].find((option) => !name || option.value === name)?.dataset.task;
 
 async function listModels() {
   try {
     const models = await api.models();
     at("model").replaceChildren(...models.map(({ name, task }) => element("option", { value: name, "data-task": task }, name === task ? name : `${name} (${task})`)));
     at("models").hidden = models.length < 2;
+    await readExample(models);
   } catch (error) {
     complain(error.message);
   }
 }
 
-at("model").addEventListener("change", () => (state.file ? readPage(state.page) : at("pencil").hidden || readSheet()));
+at("model").addEventListener("change", () => {
+  model = at("model").value;
+  for (const item of state.items) Object.assign(item, { model }, item.status === "done" && item !== state.item && { status: "waiting" });
+  if (state.item) look({});
+});
 listModels();

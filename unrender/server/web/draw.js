@@ -1,56 +1,86 @@
 // A sheet of paper to write on.
 
 import { element } from "./markup.js";
+import { toFile } from "./picture.js";
 
 const WIDTH = 900;
 const HEIGHT = 420;
-const PEN = 5;
+const PENS = { pen: 5, thick: 10 };
+// How near the eraser must come to a stroke
+const RUBBER = 16;
 
-/** A canvas that keeps its strokes, so that the last one can be taken back; `onPause` is called when one ends. */
+/** A canvas that keeps its strokes, so that they can be rubbed out and taken back; `onPause` is called when it changes. */
 export class Sheet {
   constructor(onPause) {
-    this.onPause = onPause;
-    this.strokes = [];
+    Object.assign(this, { onPause, strokes: [], before: [], tool: "pen", stroke: null });
     this.canvas = element("canvas", { width: WIDTH, height: HEIGHT, tabIndex: 0, role: "img", "aria-label": "Sheet to write on with mouse, pen or finger" });
     this.pen = this.canvas.getContext("2d");
     this.canvas.addEventListener("pointerdown", (event) => this.begin(event));
     this.canvas.addEventListener("pointermove", (event) => this.go(event));
     for (const name of ["pointerup", "pointercancel"]) this.canvas.addEventListener(name, () => this.end());
+    this.canvas.addEventListener("keydown", (event) => (event.ctrlKey || event.metaKey) && event.key === "z" && this.undo());
     this.paint();
+  }
+
+  /** Obey the buttons of a bar: data-tool chooses, data-act does. */
+  attach(bar) {
+    const tools = [...bar.querySelectorAll("[data-tool]")];
+    const mark = () => tools.forEach((tool) => tool.setAttribute("aria-pressed", String(tool.dataset.tool === this.tool)));
+    bar.addEventListener("click", ({ target: { dataset } }) => {
+      if (dataset.act) this[dataset.act]();
+      this.tool = dataset.tool ?? this.tool;
+      mark();
+    });
+    mark();
   }
 
   get empty() {
     return !this.strokes.length;
   }
 
+  /** Change the strokes in a way that can be taken back. */
+  change(strokes) {
+    this.before.push(this.strokes);
+    this.strokes = strokes;
+    this.paint();
+  }
+
   undo() {
-    this.strokes.pop();
+    this.strokes = this.before.pop() ?? this.strokes;
     this.paint();
     this.onPause();
   }
 
   clear() {
-    this.strokes = [];
-    this.paint();
+    this.change([]);
     this.onPause();
   }
 
   toFile() {
-    return new Promise((resolve) => this.canvas.toBlob((blob) => resolve(new File([blob], "drawing.png", { type: "image/png" }))));
+    return toFile(this.canvas, "drawing");
   }
 
   begin(event) {
     event.preventDefault();
     this.canvas.setPointerCapture(event.pointerId);
-    this.stroke = [this.at(event)];
-    this.strokes.push(this.stroke);
-    this.paint();
+    this.stroke = { width: PENS[this.tool], points: [] };
+    if (this.stroke.width) this.change([...this.strokes, this.stroke]);
+    this.go(event);
   }
 
   go(event) {
     if (!this.stroke) return;
-    for (const part of event.getCoalescedEvents?.() ?? [event]) this.stroke.push(this.at(part));
+    const moves = event.getCoalescedEvents?.() ?? [];
+    const points = (moves.length ? moves : [event]).map((part) => this.at(part));
+    if (this.stroke.width) this.stroke.points.push(...points);
+    else this.rub(points);
     this.paint();
+  }
+
+  rub(points) {
+    const near = ([x, y]) => points.some((point) => Math.hypot(point[0] - x, point[1] - y) < RUBBER);
+    const left = this.strokes.filter((stroke) => !stroke.points.some(near));
+    if (left.length < this.strokes.length) this.change(left);
   }
 
   end() {
@@ -68,11 +98,12 @@ export class Sheet {
     const pen = this.pen;
     pen.fillStyle = "#fff";
     pen.fillRect(0, 0, WIDTH, HEIGHT);
-    [pen.lineWidth, pen.lineCap, pen.lineJoin, pen.strokeStyle] = [PEN, "round", "round", "#111"];
-    for (const stroke of this.strokes) {
+    [pen.lineCap, pen.lineJoin, pen.strokeStyle] = ["round", "round", "#111"];
+    for (const { width, points } of this.strokes) {
+      pen.lineWidth = width;
       pen.beginPath();
-      stroke.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
-      if (stroke.length === 1) pen.lineTo(stroke[0][0] + 0.1, stroke[0][1]);
+      points.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+      if (points.length === 1) pen.lineTo(points[0][0] + 0.1, points[0][1]);
       pen.stroke();
     }
   }

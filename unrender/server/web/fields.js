@@ -1,28 +1,68 @@
-// The fields of a receipt or form, as rows of a small table.
+// The fields of a receipt or form: a small form to correct them in, beside the picture.
 
-/** Collect the fields of a page: parts with a place of their own, or else the JSON of its blocks. */
+import { element, percent, pointing } from "./markup.js";
+
+/** Collect the fields of a page, each with the path to its value and, where it is known, its place. */
 export function collectFields(page) {
-  const blocks = page?.blocks ?? [];
-  if (!blocks.some((block) => block.fields !== undefined)) return [];
-  const placed = blocks.flatMap((block) => block.children ?? []).filter((block) => block.box && block.text);
-  if (placed.length) {
-    return placed.map((block, place) => ({
-      name: block.kind,
-      value: block.text,
-      confidence: block.confidence,
-      place,
-      mark: { box: block.box, probability: block.confidence ?? 1, text: block.text },
-    }));
-  }
-  return blocks.flatMap((block) => [...flatten(block.fields)]).map(([name, value]) => ({ name, value, place: null }));
+  const block = page?.blocks?.find((one) => one.fields !== undefined);
+  return block ? [...leaves(block.fields)].map(([path, value]) => makeField(block, path, value)) : [];
 }
 
-function* flatten(value, path = "") {
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) yield* flatten(item, value.length > 1 ? `${path} ${index + 1}`.trim() : path);
-  } else if (value && typeof value === "object") {
-    for (const [key, item] of Object.entries(value)) yield* flatten(item, path ? `${path} ${key}` : key);
-  } else if (value !== undefined && value !== null) {
-    yield [path || "value", String(value)];
+function makeField(block, path, value) {
+  const [name, place] = [path.join(" ") || "value", (block.children ?? []).find((child) => child.kind === path.join("."))];
+  const found = value && typeof value === "object" ? value : { text: value, confidence: place?.confidence };
+  const box = found.box ?? place?.box;
+  const read = found.text === null || found.text === undefined ? "" : String(found.text);
+  return { name, path, read, value: read, confidence: found.confidence ?? undefined, box: Array.isArray(box) ? { x0: box[0], y0: box[1], x1: box[2], y1: box[3] } : box, probability: found.confidence ?? 1 };
+}
+
+/** Give the path and value of everything that is not itself made of parts; a text with its box is one thing. */
+function* leaves(value, path = []) {
+  if (!value || typeof value !== "object" || "text" in value) yield [path, value];
+  else if (Array.isArray(value) && value.length === 1) yield* leaves(value[0], [...path, 0]);
+  else for (const [key, item] of Object.entries(value)) yield* leaves(item, [...path, Array.isArray(value) ? Number(key) : key]);
+}
+
+/** The fields as JSON, with what was corrected. */
+export function correctedFields({ page, fields }) {
+  const all = { whole: structuredClone(page.blocks.find((block) => block.fields !== undefined).fields) };
+  for (const { path, value, read } of fields) {
+    if (value === read) continue;
+    const steps = ["whole", ...path];
+    const last = steps.pop();
+    const owner = steps.reduce((part, step) => part[step], all);
+    const { confidence, ...known } = owner[last] && typeof owner[last] === "object" ? owner[last] : {};
+    owner[last] = Object.keys(known).length ? { ...known, text: value } : value || null;
   }
+  return all.whole;
+}
+
+/** The fields of several results as a table: a row for each, under the names of the fields. */
+export function toCsv(rows) {
+  const names = [...new Set(rows.flat().map(({ name }) => name))];
+  const quote = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const line = (values) => values.map(quote).join(",");
+  return [line(names), ...rows.map((fields) => line(names.map((name) => fields.find((field) => field.name === name)?.value ?? "")))].join("\n");
+}
+
+/** Make the form; tells which field is pointed at, and when one is changed. */
+export function makeForm(fields, { onPoint, onChange }) {
+  const rows = fields.map((field, index) => {
+    const input = element("input", { type: "text", value: field.value, placeholder: "not found", autocomplete: "off", spellcheck: false });
+    const note = element("span", { className: "hint" });
+    const row = element("label", { className: "row" }, element("span", {}, field.name.replaceAll("_", " ")), input, note);
+    const mark = () => {
+      note.textContent = field.value !== field.read ? "edited" : field.confidence === undefined ? "" : percent(field.confidence);
+      row.classList.toggle("unsure", field.value === field.read && field.probability < 0.8);
+    };
+    input.addEventListener("input", () => {
+      field.value = input.value;
+      mark();
+      onChange();
+    });
+    pointing(row, index, onPoint);
+    mark();
+    return row;
+  });
+  return element("div", { className: "fields", role: "group", "aria-label": "Fields" }, ...rows);
 }

@@ -2,10 +2,12 @@
 
 import { collectFields } from "./fields.js";
 import { element, percent } from "./markup.js";
+import { makeResult } from "./reading.js";
 
 const KEY = "unrender.history";
 const KEPT = 24;
-const SIDE = 700; // of the picture that is kept, in pixels
+// Of the picture that is kept, in pixels
+const SIDE = 700;
 
 /** Lists earlier reads; `onOpen` gets the one that is chosen. */
 export class History {
@@ -27,17 +29,34 @@ export class History {
     const before = this.entries;
     const id = same ?? crypto.randomUUID?.() ?? String(Math.random());
     const entry = { id, time: Date.now(), picture: shrink(picture), document };
-    const entries = [entry, ...before.filter((other) => other.id !== id)].slice(0, KEPT);
+    this.keep([entry, ...before.filter((other) => other.id !== id)].slice(0, KEPT));
+    this.draw();
+    return id;
+  }
+
+  /** Keep what a person has corrected in a result. */
+  correct({ entry: id, edited, fields }) {
+    const values = fields.map((field) => field.value);
+    this.keep(this.entries.map((entry) => (entry.id === id ? { ...entry, edited, values } : entry)));
+  }
+
+  /** Make a result again of what was kept. */
+  static revive(entry, more) {
+    const result = makeResult(entry.document, { edited: entry.edited ?? null, ...more });
+    result.fields.forEach((field, index) => (field.value = entry.values?.[index] ?? field.read));
+    return result;
+  }
+
+  keep(entries) {
     while (entries.length) {
       try {
         localStorage.setItem(KEY, JSON.stringify(entries));
         break;
       } catch {
-        entries.pop(); // no room left: the oldest goes
+        // No room left: the oldest goes
+        entries.pop();
       }
     }
-    this.draw();
-    return id;
   }
 
   clear() {
@@ -53,11 +72,11 @@ export class History {
 
   card(entry) {
     const { confidence, pages: [page] } = entry.document;
-    const text = entry.document.text || collectFields(page).map((field) => field.value).join(", ");
+    const text = entry.document.text || collectFields(page).map((field) => field.value).filter(Boolean).join(", ");
     const when = new Date(entry.time).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
     const note = confidence === undefined ? when : `${percent(confidence)} · ${when}`;
     const picture = element("img", { src: entry.picture, alt: "" });
-    const card = element("button", { type: "button", title: text }, picture, element("code", {}, text || "(nothing)"), element("span", { className: "hint" }, note));
+    const card = element("button", { title: text }, picture, element("code", {}, text || "(nothing)"), element("span", { className: "hint" }, note));
     card.addEventListener("click", () => this.onOpen(entry));
     return card;
   }

@@ -11,12 +11,14 @@ const ATTRIBUTES = words(
   "display mathvariant stretchy fence form accent accentunder linethickness width minsize maxsize separator lspace " +
     "rspace notation rowspan colspan",
 );
+// Between a function and what it is of
+const APPLY = "\u2061";
 const STYLES = ["text-align", "border", "padding"];
 
 /** Build a fragment from MathML or HTML. */
 export function build(text) {
   const fragment = document.createDocumentFragment();
-  copyChildren(new DOMParser().parseFromString(text, "text/html").body, fragment);
+  copyChildren(new DOMParser().parseFromString(text.replace(/<style>.*?<\/style>/s, ""), "text/html").body, fragment);
   return fragment;
 }
 
@@ -40,6 +42,9 @@ function copy(node) {
     if (value) made.style.setProperty(name, value);
   }
   copyChildren(node, made);
+  const next = node.nextElementSibling ?? node.parentNode.nextElementSibling;
+  // Cos x
+  if (node.textContent === APPLY && next && !/^[([]/.test(next.textContent)) made.setAttribute("rspace", ".17em");
   return made;
 }
 
@@ -52,6 +57,12 @@ export function element(name, properties = {}, ...children) {
   }
   made.append(...children);
   return made;
+}
+
+/** Tell, while an element is pointed at or has the focus, its index, and null afterwards. */
+export function pointing(made, index, onPoint) {
+  for (const name of ["pointerenter", "focusin"]) made.addEventListener(name, () => onPoint(index));
+  for (const name of ["pointerleave", "focusout"]) made.addEventListener(name, () => onPoint(null));
 }
 
 export const percent = (probability) => `${Math.round(probability * 100)} %`;

@@ -1,37 +1,58 @@
-// The picture, with places on it that can be lit and pointed at.
+// The picture: it can be zoomed and moved, a part of it chosen, and places on it lit and pointed at.
 
-import { element, percent } from "./markup.js";
+import { element } from "./markup.js";
 
-const DOUBTFUL = 0.8; // places less sure than this are outlined from the start
+// Places less sure than this are outlined from the start
+const DOUBTFUL = 0.8;
+// Pixels that a pointer moves before a click is a drag
+const DRAG = 6;
+const CLOSEST = 12;
+const STEP = 1.5;
 
-/** Shows a picture or a canvas; tells which place is pointed at and which is clicked. */
+/** Shows a picture or a canvas; tells which place is pointed at, which is clicked, and which part is cropped. */
 export class Picture {
-  constructor(figure, { onPoint, onPick }) {
-    this.figure = figure;
+  constructor(figure, { onPoint, onPick, onCrop, onZoom }) {
+    Object.assign(this, { figure, onPoint, onPick, onCrop, onZoom, places: [], pointers: new Map(), cropping: true });
     this.layer = element("div", { className: "layer", "aria-hidden": "true" });
     this.lamp = element("div", { className: "lamp", hidden: true });
-    this.places = [];
-    figure.addEventListener("pointermove", (event) => event.target.closest(".fields") ?? onPoint(this.find(event)));
+    this.frame = element("div", { className: "crop", hidden: true });
+    figure.addEventListener("pointermove", (event) => this.drag(event) || onPoint(this.find(event)));
     figure.addEventListener("pointerleave", () => onPoint(null));
-    figure.addEventListener("click", (event) => {
-      const found = event.target.closest(".fields") ? null : this.find(event);
-      if (found !== null) onPick(found);
-    });
+    figure.addEventListener("pointerdown", (event) => this.press(event));
+    for (const name of ["pointerup", "pointercancel"]) figure.addEventListener(name, (event) => this.release(event));
+    figure.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    figure.addEventListener("dragstart", (event) => event.preventDefault());
   }
 
   /** Show an element (an image or a canvas) and forget the places. */
   show(shown) {
     this.shown = shown;
-    this.figure.replaceChildren(element("div", { className: "paper" }, shown, this.layer));
+    this.size = { width: shown.naturalWidth || shown.width || 1, height: shown.naturalHeight || shown.height || 1 };
+    this.sheet = element("div", { className: "sheet" }, shown, this.layer);
+    this.paper = element("div", { className: "paper" }, this.sheet);
+    this.figure.replaceChildren(this.paper);
+    this.crop = null;
+    this.reset();
     this.mark([], 1, 1);
   }
 
-  /** Mark places, given as {box, doubt}, on a page of this size. */
-  mark(places, width, height) {
-    [this.places, this.width, this.height] = [places, width, height];
-    const doubtful = places.filter((place) => place.box && place.probability < DOUBTFUL);
-    this.layer.replaceChildren(...doubtful.map((place) => this.put(element("div", { className: "doubt" }), place.box)));
-    this.layer.append(this.lamp);
+  get whole() {
+    return { x0: 0, y0: 0, x1: this.size.width, y1: this.size.height };
+  }
+
+  get still() {
+    // A sheet to draw on has other uses for a drag
+    return this.shown instanceof HTMLImageElement;
+  }
+
+  /** Mark places, given as {box, probability}, found on a page of this size: the whole picture, or its crop. */
+  mark(places, width, height, boxed = false) {
+    Object.assign(this, { places, width, height, boxed });
+    const outlined = places.filter((place) => place.box && (boxed || place.probability < DOUBTFUL));
+    this.layer.replaceChildren(...outlined.map((place) => this.put(element("div", { className: place.probability < DOUBTFUL ? "doubt" : "boxed" }), place.box)));
+    this.frame.hidden = !this.crop;
+    if (this.crop) this.putIn(this.frame, this.crop);
+    this.layer.append(this.frame, this.lamp);
     this.light(null);
   }
 
@@ -41,44 +62,147 @@ export class Picture {
     if (box) this.put(this.lamp, box);
   }
 
-  /** Lay the fields of a receipt over the picture. */
-  table(fields, onPoint) {
-    this.figure.querySelector(".fields")?.remove();
-    if (!fields.length) return;
-    const rows = fields.map(({ name, value, confidence, place }) => {
-      const sure = confidence === undefined ? "" : percent(confidence);
-      const row = element("tr", { tabIndex: 0 }, element("th", { scope: "row" }, name), element("td", {}, value), element("td", { className: "hint" }, sure));
-      for (const [event, lit] of [["pointerenter", place], ["focus", place], ["pointerleave", null], ["blur", null]]) row.addEventListener(event, () => onPoint(lit));
-      return row;
-    });
-    this.figure.append(element("details", { className: "fields", open: true }, element("summary", {}, "Fields"), element("table", {}, ...rows)));
-  }
-
-  lightRow(place, fields) {
-    const rows = this.figure.querySelectorAll(".fields tr");
-    rows.forEach((row, index) => row.classList.toggle("lit", place !== null && fields[index].place === place));
-  }
-
+  /** Put an element where a box of the page that was read is. */
   put(made, { x0, y0, x1, y1 }) {
+    const part = this.crop ?? this.whole;
+    const [across, down] = [(part.x1 - part.x0) / this.width, (part.y1 - part.y0) / this.height];
+    return this.putIn(made, { x0: part.x0 + x0 * across, y0: part.y0 + y0 * down, x1: part.x0 + x1 * across, y1: part.y0 + y1 * down });
+  }
+
+  putIn(made, { x0, y0, x1, y1 }) {
     const share = (value, whole) => `${(100 * value) / whole}%`;
-    made.style.left = share(x0, this.width);
-    made.style.top = share(y0, this.height);
-    made.style.width = share(x1 - x0, this.width);
-    made.style.height = share(y1 - y0, this.height);
+    const { width, height } = this.size;
+    Object.assign(made.style, { left: share(x0, width), top: share(y0, height), width: share(x1 - x0, width), height: share(y1 - y0, height) });
     return made;
+  }
+
+  /** Where a pointer is, in pixels of the picture. */
+  place({ clientX, clientY }) {
+    const area = this.layer.getBoundingClientRect();
+    return { x: ((clientX - area.left) / area.width) * this.size.width, y: ((clientY - area.top) / area.height) * this.size.height };
   }
 
   /** Return the index of the smallest place under the pointer, a sign before a brace; null if there is none. */
   find(event) {
-    const area = this.layer.getBoundingClientRect();
-    const x = ((event.clientX - area.left) / area.width) * this.width;
-    const y = ((event.clientY - area.top) / area.height) * this.height;
+    if (!this.places.length) return null;
+    const { x, y } = this.place(event);
+    const part = this.crop ?? this.whole;
+    const [across, down] = [((x - part.x0) / (part.x1 - part.x0)) * this.width, ((y - part.y0) / (part.y1 - part.y0)) * this.height];
     let [best, smallest] = [null, Infinity];
     this.places.forEach(({ box, text }, index) => {
-      if (!box || x < box.x0 || x > box.x1 || y < box.y0 || y > box.y1) return;
+      if (!box || across < box.x0 || across > box.x1 || down < box.y0 || down > box.y1) return;
       const size = (box.x1 - box.x0) * (box.y1 - box.y0) * (/^[{}^_]$/.test(text) ? 1.01 : 1);
       if (size < smallest) [best, smallest] = [index, size];
     });
     return best;
   }
+
+  // Zooming and moving.
+
+  reset() {
+    this.view = { scale: 1, x: 0, y: 0 };
+    this.turn();
+  }
+
+  /** Zoom in or out by steps, around the middle or a point of the screen. */
+  zoom(steps, point = null) {
+    const area = this.paper.getBoundingClientRect();
+    const [x, y] = [(point?.clientX ?? area.left + area.width / 2) - area.left, (point?.clientY ?? area.top + area.height / 2) - area.top];
+    const scale = Math.min(CLOSEST, Math.max(1, this.view.scale * STEP ** steps));
+    const grown = scale / this.view.scale;
+    this.view = { scale, x: x - (x - this.view.x) * grown, y: y - (y - this.view.y) * grown };
+    this.turn();
+  }
+
+  move(x, y) {
+    this.view = { ...this.view, x: this.view.x + x, y: this.view.y + y };
+    this.turn();
+  }
+
+  turn() {
+    const { clientWidth, clientHeight } = this.paper;
+    const { scale } = this.view;
+    this.view.x = Math.min(0, Math.max(clientWidth * (1 - scale), this.view.x));
+    this.view.y = Math.min(0, Math.max(clientHeight * (1 - scale), this.view.y));
+    this.sheet.style.transform = scale === 1 ? "" : `translate(${this.view.x}px, ${this.view.y}px) scale(${scale})`;
+    // Lines stay thin
+    this.layer.style.setProperty("--scale", scale);
+    this.figure.classList.toggle("zoomed", scale > 1);
+    this.onZoom();
+  }
+
+  wheel(event) {
+    const fits = document.documentElement.scrollHeight <= innerHeight;
+    if (!this.still || !this.paper.contains(event.target) || !(event.ctrlKey || this.view.scale > 1 || fits)) return;
+    event.preventDefault();
+    this.zoom(-Math.sign(event.deltaY) * Math.min(1, Math.abs(event.deltaY) / 60), event);
+  }
+
+  press(event) {
+    if (!this.still || !this.paper.contains(event.target) || event.button > 1) return;
+    if (event.button) event.preventDefault();
+    this.pointers.set(event.pointerId, event);
+    const cuts = this.cropping && !event.shiftKey && !event.button && this.pointers.size === 1;
+    this.gesture = { begin: event, cuts, moved: false };
+    this.spread = 0;
+  }
+
+  /** Follow a drag: two pointers zoom, one crops or moves. Returns whether there is one. */
+  drag(event) {
+    const last = this.pointers.get(event.pointerId);
+    if (!last) return false;
+    const { begin, cuts } = this.gesture;
+    this.gesture.moved ||= Math.hypot(event.clientX - begin.clientX, event.clientY - begin.clientY) > DRAG;
+    this.pointers.set(event.pointerId, event);
+    if (!this.gesture.moved) return true;
+    this.figure.setPointerCapture(event.pointerId);
+    if (this.pointers.size === 2) this.pinch();
+    else if (cuts) this.rubber(this.place(begin), this.place(event));
+    else this.move(event.clientX - last.clientX, event.clientY - last.clientY);
+    return true;
+  }
+
+  pinch() {
+    const [one, two] = [...this.pointers.values()];
+    const spread = Math.hypot(one.clientX - two.clientX, one.clientY - two.clientY);
+    this.band = null;
+    const middle = { clientX: (one.clientX + two.clientX) / 2, clientY: (one.clientY + two.clientY) / 2 };
+    if (this.spread) this.zoom(Math.log(spread / this.spread) / Math.log(STEP), middle);
+    this.spread = spread;
+  }
+
+  rubber(from, to) {
+    const inside = (value, whole) => Math.round(Math.min(whole, Math.max(0, value)));
+    const { width, height } = this.size;
+    const [xs, ys] = [[from.x, to.x].map((x) => inside(x, width)), [from.y, to.y].map((y) => inside(y, height))];
+    this.band = { x0: Math.min(...xs), y0: Math.min(...ys), x1: Math.max(...xs), y1: Math.max(...ys) };
+    this.frame.hidden = false;
+    this.putIn(this.frame, this.band);
+  }
+
+  release(event) {
+    if (!this.pointers.delete(event.pointerId) || this.pointers.size) return;
+    const [band, { moved }] = [this.band, this.gesture];
+    this.band = null;
+    if (band && event.type === "pointerup" && band.x1 - band.x0 >= DRAG && band.y1 - band.y0 >= DRAG) return this.onCrop(band);
+    if (band) this.mark(this.places, this.width, this.height, this.boxed);
+    const found = moved ? null : this.find(event);
+    if (found !== null) this.onPick(found);
+  }
+}
+
+/** Copy a picture, or the part of it in a box, to a canvas. */
+export function cut(shown, box) {
+  const { x0, y0, x1, y1 } = box ?? { x0: 0, y0: 0, x1: shown.naturalWidth || shown.width, y1: shown.naturalHeight || shown.height };
+  const canvas = element("canvas", { width: x1 - x0, height: y1 - y0 });
+  const pen = canvas.getContext("2d");
+  pen.fillStyle = "#fff";
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.drawImage(shown, x0, y0, x1 - x0, y1 - y0, 0, 0, x1 - x0, y1 - y0);
+  return canvas;
+}
+
+/** Make a PNG of a canvas. */
+export function toFile(canvas, name) {
+  return new Promise((resolve) => canvas.toBlob((blob) => resolve(new File([blob], `${name.replace(/\.\w+$/, "")}.png`, { type: "image/png" }))));
 }

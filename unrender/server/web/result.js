@@ -1,17 +1,19 @@
-// The result: as it will look, as its source in several notations, corrected, and taken away.
+// The result: as it will look, as its source in several notations, and corrected.
 
-import * as api from "./api.js";
-import { at, complain, say, state } from "./desk.js";
-import { collectFields } from "./fields.js";
+import { drawBlocks, lightBlock } from "./blocks.js";
+import { choose as chooseCopy, chosen, NAMES, showChoice } from "./copy.js";
+import { at, state } from "./desk.js";
+import { makeForm } from "./fields.js";
 import { build, element, percent } from "./markup.js";
 import { Picture } from "./picture.js";
+import { isCorrected, tidy, write, writeBlocks } from "./reading.js";
 import { Source } from "./source.js";
 
-const TYPING = 150; // milliseconds without a key before an edited formula is drawn
-const ENDINGS = { latex: "tex", mathml: "mml", markdown: "md", json: "json", typst: "typ", text: "txt" };
-const NAMES = { latex: "LaTeX", mathml: "MathML", markdown: "Markdown", json: "JSON", typst: "Typst", text: "Text" };
-const OFFERED = { formula: ["latex", "mathml", "markdown", "typst", "json"], fields: ["json", "text", "markdown"], other: ["text", "markdown", "json"] };
+// Milliseconds without a key before an edited formula is drawn
+const TYPING = 150;
+const OFFERED = { formula: ["latex", "mathml", "markdown", "typst", "json"], fields: ["json", "csv", "text", "markdown"], page: ["markdown", "text", "latex", "json"], other: ["text", "markdown", "json"] };
 const ENDED = {
+  partial: "A part of the picture was not read.",
   limit: "The text was cut at the limit of tokens.",
   repetition: "The model began to repeat itself; the text was cut there.",
   empty: "There is nothing to read on this picture.",
@@ -19,49 +21,74 @@ const ENDED = {
 
 let drawing = new AbortController();
 let timer = 0;
+const told = { onCorrection: () => {}, onCrop: () => {} };
 
-const point = (index) => {
+const point = (index, onPicture = false) => {
   picture.light(index);
-  source.light(index);
-  picture.lightRow(index, state.fields);
+  if (state.result?.kind === "fields" || state.result?.kind === "page") lightBlock(parts(), index, onPicture);
+  else source.light(index);
 };
-export const picture = new Picture(at("figure"), { onPoint: point, onPick: (index) => source.open(index) });
+const parts = () => at("rendered").querySelector(".fields") ?? at("rendered");
+export const picture = new Picture(at("figure"), {
+  onPoint: (index) => point(index, index !== null),
+  onPick: (index) => pick(index),
+  onCrop: (box) => told.onCrop(box),
+  onZoom: () => (at("whole").hidden = !picture.crop && picture.view.scale === 1),
+});
 const source = new Source(at("source"), { onPoint: point, onChange: changed });
 
-/** Show a document. */
-export async function show(found) {
-  state.document = found;
-  const page = found.pages[0];
-  const block = page?.blocks?.[0] ?? { kind: "text", text: "" };
-  source.load({ ...block, text: block.text ?? "" });
-  state.fields = collectFields(page);
-  state.kind = state.fields.length ? "fields" : block.kind === "formula" ? "formula" : "other";
-  const places = state.fields.length ? state.fields.flatMap((field) => field.mark ?? []) : source.tokens;
-  picture.mark(places, page?.width || 1, page?.height || 1);
-  picture.table(state.fields, point);
-  const offered = OFFERED[state.kind];
-  if (!offered.includes(state.notation)) state.notation = offered[0];
-  describe(page);
+/** Be told when a result is corrected, and when a part of the picture is chosen. */
+export function listen(listeners) {
+  Object.assign(told, listeners);
+}
+
+function pick(index) {
+  if (state.result?.kind === "fields") parts().children[index]?.querySelector("input").focus();
+  else if (state.result?.kind !== "page") source.open(index);
+}
+
+/** Show a result. */
+export async function show(result) {
+  state.result = result;
+  const { page, block, kind } = result;
+  source.load(kind === "page" ? { text: "" } : block);
+  source.edited = result.edited;
+  const places = { fields: result.fields, page: (page.blocks ?? []).map((one) => ({ ...one, probability: one.confidence ?? 1 })) }[kind] ?? source.tokens;
+  picture.mark(places, page.width || 1, page.height || 1, kind === "fields" || kind === "page");
+  const offered = OFFERED[kind];
+  state.notation = offered.includes(chosen()) ? chosen() : offered[0];
+  describe();
   drawOthers(block.readings?.slice(1) ?? []);
   drawTabs(offered);
+  showChoice();
+  at("rendered").className = kind === "page" ? "page" : "";
   await Promise.all([drawSource(), render()]);
 }
 
-function describe(page) {
+/** Say how sure the model was, or that a person has changed what it read, and how the reading ended. */
+function describe() {
+  const { document: read, page, kind } = state.result;
   const parts = [];
-  if (state.document.confidence !== undefined) parts.push(`Confidence ${percent(state.document.confidence)}`);
+  if (isCorrected(state.result)) parts.push("Edited");
+  else if (read.confidence !== undefined) parts.push(`Confidence ${percent(read.confidence)}`);
   const doubtful = source.tokens.filter((token) => token.probability < 0.8).length;
-  if (doubtful && state.kind === "formula") parts.push(`${doubtful} doubtful ${doubtful === 1 ? "symbol" : "symbols"}`);
-  const ended = ENDED[page?.status.kind];
-  at("sure").textContent = [...parts, ...(ended ? [ended] : [])].join(" · ");
+  if (doubtful && kind === "formula") parts.push(`${doubtful} doubtful ${doubtful === 1 ? "symbol" : "symbols"}`);
+  at("sure").textContent = parts.join(" · ");
+  const open = source.tokens.some((token) => token.alternatives?.length);
+  at("legend").hidden = !open && !isCorrected(state.result);
+  at("legend").firstElementChild.hidden = !open;
+  at("reset").hidden = !isCorrected(state.result);
+  const { kind: ended = "complete", reason } = page.status ?? {};
+  at("ended").textContent = ended === "unlikely" ? reason.replace(/^./, (letter) => letter.toUpperCase()) : ENDED[ended] ?? "";
 }
 
 /** Offer the other readings of the whole; choosing one puts it in place of the source. */
 function drawOthers(readings) {
   const items = readings.map(({ text, written, confidence }) => {
-    const button = element("button", { type: "button", className: "quiet" }, `${text} (${percent(confidence)})`);
+    const button = element("button", { className: "quiet" }, `${text} (${percent(confidence)})`);
     button.addEventListener("click", () => {
       source.take(written ?? text);
+      if (source.changed) source.typed = text;
       source.editing = false;
       drawSource();
       changed();
@@ -73,79 +100,53 @@ function drawOthers(readings) {
 }
 
 export function clearResult() {
-  state.document = null;
-  state.fields = [];
+  drawing.abort();
+  state.result = null;
   source.load({ text: "" });
   for (const id of ["rendered", "notations", "source"]) at(id).replaceChildren();
-  for (const id of ["sure", "wrong"]) at(id).textContent = "";
+  for (const id of ["sure", "ended", "wrong"]) at(id).textContent = "";
   at("legend").hidden = true;
+  at("rendered").hidden = false;
   drawOthers([]);
   document.body.classList.remove("done");
   picture.mark([], 1, 1);
 }
 
-/** A token was exchanged or the text edited. */
+/** A token was exchanged, or the text or a field edited. */
 function changed() {
-  at("reset").hidden = !source.changed;
-  if (!source.editing) picture.mark(source.tokens, picture.width, picture.height);
+  const { result } = state;
+  if (result.kind !== "fields") result.edited = source.edited;
+  describe();
+  if (!source.editing && result.kind === "formula") picture.mark(source.tokens, picture.width, picture.height);
   clearTimeout(timer);
-  timer = setTimeout(render, source.editing ? TYPING : 0);
+  timer = setTimeout(() => (result.kind === "fields" ? drawSource() : render()), source.editing ? TYPING : 0);
+  told.onCorrection(result);
 }
 
-/** Draw the result as it will look: mathematics as MathML, anything else as text. */
+/** Draw the result as it will look: mathematics as MathML, fields as a form, a page block by block. */
 async function render() {
   drawing.abort();
   drawing = new AbortController();
+  const { signal } = drawing;
+  const { result } = state;
   document.body.classList.add("done");
-  at("legend").hidden = !source.tokens.some((token) => token.alternatives?.length);
-  const target = { formula: "mathml", other: "html" }[state.kind];
-  at("rendered").hidden = !target;
-  if (!target) return;
+  if (result.kind === "fields") return at("rendered").replaceChildren(makeForm(result.fields, { onPoint: point, onChange: changed }));
   try {
-    const markup = source.text ? await written(target, drawing.signal) : "";
-    at("rendered").replaceChildren(build(markup));
+    if (result.kind === "page") drawBlocks(at("rendered"), await writeBlocks(result, signal), point);
+    else at("rendered").replaceChildren(build(result.block.text || result.edited ? await write(result, result.kind === "formula" ? "mathml" : "html", signal) : ""));
     at("rendered").classList.remove("stale");
     at("wrong").textContent = "";
   } catch (error) {
-    if (error.name === "AbortError") return;
+    if (signal.aborted || error.name === "AbortError") return;
     at("rendered").classList.add("stale");
     at("wrong").textContent = error.message;
   }
 }
 
-/** Write the result, as it stands now, in a notation. */
-async function written(notation, signal) {
-  if (notation === "json") return JSON.stringify(state.kind === "fields" ? fieldsAlone() : corrected(await tidy(signal)), null, 2);
-  if (state.kind === "formula") return notation === "latex" ? tidy(signal) : api.convert(source.text, "latex", notation, signal);
-  const { source: name, model, task, status } = state.document;
-  const pages = corrected().pages.map((page) => ({ ...page, blocks: page.blocks?.map(({ tokens, ...block }) => block) }));
-  return api.convert(JSON.stringify({ source: name, model, task, status, pages }), "json", notation, signal);
-}
-
-/** The text as people write it, with what was chosen and typed. */
-async function tidy(signal) {
-  if (!source.changed) return state.document.text;
-  return state.kind === "formula" ? api.convert(source.text, "latex", "latex", signal) : source.text;
-}
-
-/** The document with what was chosen and typed. */
-function corrected(text = source.text) {
-  if (!source.changed) return state.document;
-  const { pages: [page, ...others], ...document } = state.document;
-  const { blocks: [block, ...rest], ...sheet } = page;
-  const tokens = source.tokens.map(({ chosen, typed, ...token }) => token);
-  const blocks = [{ ...block, text, ...(block.written && { written: source.text }), tokens }, ...rest];
-  return { ...document, text, pages: [{ ...sheet, text, blocks }, ...others] };
-}
-
-function fieldsAlone() {
-  return state.document.pages[0].blocks.find((block) => block.fields !== undefined)?.fields ?? Object.fromEntries(state.fields.map(({ name, value }) => [name, value]));
-}
-
 // Notations.
 
 function drawTabs(offered) {
-  const tabs = offered.map((notation) => element("button", { type: "button", role: "tab", id: `tab-${notation}`, "aria-controls": "source" }, NAMES[notation]));
+  const tabs = offered.map((notation) => element("button", { role: "tab", id: `tab-${notation}`, "aria-controls": "source" }, NAMES[notation]));
   tabs.forEach((tab, index) => {
     tab.addEventListener("click", () => choose(offered[index]));
     tab.addEventListener("keydown", (event) => {
@@ -173,27 +174,30 @@ function markTabs() {
 function choose(notation) {
   state.notation = notation;
   source.editing = false;
+  chooseCopy(notation);
   markTabs();
   drawSource();
 }
 
-const editable = () => ["latex", "text"].includes(state.notation) && state.kind !== "fields";
+const editable = () => ["latex", "text"].includes(state.notation) && !["fields", "page"].includes(state.result.kind);
 
 async function drawSource() {
+  const { result, notation } = state;
   at("edit").hidden = !editable();
   at("edit").setAttribute("aria-pressed", String(source.editing));
   at("edit").textContent = source.editing ? "Done" : "Edit";
-  at("wrong").textContent = "";
-  at("reset").hidden = !source.changed;
-  if (editable()) return source.draw();
+  if (editable()) return source.editing ? source.drawEditor(await readable(result), result.block.text) : source.draw();
   const panel = element("pre", { tabIndex: 0 });
-  at("source").replaceChildren(panel);
   try {
-    panel.textContent = await written(state.notation);
+    panel.textContent = await write(result, notation);
   } catch (error) {
     at("wrong").textContent = error.message;
   }
+  if (state.result === result && state.notation === notation) at("source").replaceChildren(panel);
 }
+
+/** The text for the editor: as people write it or, if it is not well-formed, as it stands. */
+const readable = (result) => tidy(result).catch(() => result.edited.tokens.map((token) => token.text).join(" "));
 
 at("edit").addEventListener("click", () => {
   source.editing = !source.editing;
@@ -201,34 +205,10 @@ at("edit").addEventListener("click", () => {
   if (!source.editing) changed();
 });
 at("reset").addEventListener("click", () => {
-  source.reset();
+  for (const field of state.result.fields) field.value = field.read;
+  source.edited = null;
+  source.editing = false;
+  changed();
+  render();
   drawSource();
 });
-at("copy").addEventListener("click", async () => {
-  try {
-    await copy(await written(state.notation));
-    say(`Copied as ${NAMES[state.notation]}.`);
-  } catch (error) {
-    complain(error.message);
-  }
-});
-at("download").addEventListener("click", async () => {
-  try {
-    const blob = new Blob([`${await written(state.notation)}\n`], { type: "text/plain" });
-    const name = (state.document.source || "result").replace(/\.\w+$/, "");
-    const link = element("a", { href: URL.createObjectURL(blob), download: `${name}.${ENDINGS[state.notation]}` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  } catch (error) {
-    complain(error.message);
-  }
-});
-
-async function copy(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  const area = element("textarea", { value: text, className: "outside" }); // pages without encryption have no clipboard
-  document.body.append(area);
-  area.select();
-  document.execCommand("copy");
-  area.remove();
-}
