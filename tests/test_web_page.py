@@ -841,6 +841,12 @@ def test_the_models_of_the_package_read_the_samples(visit):
         shoot(page, "sample-receipt")
         fields = page.locator(".row").evaluate_all("all => all.map((row) => row.querySelector('input').value)")
         assert "13.30" in " ".join(fields)
+        if "page" in embedded_names():
+            page.goto(address)
+            page.click("[data-file='page.svg']")
+            expect(page.locator("#rendered .block").nth(2)).to_be_visible(timeout=8 * WAIT)
+            shoot(page, "sample-page")
+            expect(page.locator("#rendered")).to_contain_text("Every autumn the same question")
         page.close()
 
 
