@@ -65,7 +65,8 @@ class OnnxEngine:
     def spell(self, image: Pixels) -> Scores:
         """Return scores (N, V) of the characters along one (C, H, W) image, without the decoder."""
         [scores] = self._encode(image, ["spelling"])
-        return scores[0]
+        alone: Scores = scores[0]
+        return alone
 
     def _encode(self, image: Pixels, names: list[str]) -> list[NDArray[np.float32]]:
         if any(isinstance(there, int) and here != there for here, there in zip(image.shape, self._image, strict=True)):

@@ -18,7 +18,7 @@ _INK_THRESHOLD = 200  # darker is ink, once the greys are stretched to 0..255 (N
 _PHOTO_PIXELS = 3_000_000  # a larger picture is shrunk before its paper is cleaned
 _CLEANED_PIXELS = 1_000_000  # to about this many
 _LEVELS = (0.01, 0.5, 0.99)  # shares of the pixels: the darkest grey that counts, the paper's, the lightest
-_FLAT = 12  # a picture whose greys differ by less is left as it is
+_EVEN = 12  # a picture whose greys differ by less is left as it is
 _RIBBON_PIXELS = 80_000_000  # a resize to more than this is not worth its memory
 _RESAMPLE = {
     "bilinear": Image.Resampling.BILINEAR,
@@ -98,10 +98,11 @@ def _stretched(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Stretch the grey levels that occur to 0..255, and let what there is most of be light."""
     counts = np.bincount(levels.ravel(), minlength=256).cumsum()
     darkest, middle, lightest = np.searchsorted(counts, [share * counts[-1] for share in _LEVELS])
-    if lightest - darkest < _FLAT:
+    if lightest - darkest < _EVEN:
         return levels
     table = np.rint(np.clip((np.arange(256) - darkest) * (255 / (lightest - darkest)), 0, 255)).astype(np.uint8)
-    return (255 - table if 2 * middle < darkest + lightest else table)[levels]
+    chosen: NDArray[np.uint8] = 255 - table if 2 * middle < darkest + lightest else table
+    return chosen[levels]
 
 
 def stack(images: Sequence[Pixels], prep: ImagePrep) -> tuple[Pixels, NDArray[np.int64] | None]:

@@ -95,6 +95,7 @@ _OFFICIAL = (
 # From short to long: until it looks at the picture, a model learns most from many small updates on few tokens. The
 # last stage finishes on the labels as they are, whose habits of spacing and bracing no picture shows. Where TeX tells
 # where a token stands, the decoder is taught to look there: it learns to look sooner, and points better.
+_VARIED = Augmentation(scale=0.5, smallest=0.65, largest=1.35, small=20_000, coarse=0.15, darken=0.3, margin=4)
 FORMULA = PreparedCourse(
     model=formula,
     sets="formula",
@@ -116,7 +117,7 @@ FORMULA = PreparedCourse(
         samples=700_000,
         threads=1,
     ),
-    augmentation=Augmentation(scale=0.5, smallest=0.65, largest=1.35, small=20_000, coarse=0.15, darken=0.3, margin=4),
+    augmentation=_VARIED,
     token_noise=0.02,
 )
 
@@ -144,7 +145,7 @@ FURTHER = replace(
         Stage(samples=40_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6, fade=0.03),
     ),
     recipe=replace(FORMULA.recipe, naming=0.3, samples=40_000, schedule=Schedule(peak=1e-3, warm_up=300), seed=10),
-    augmentation=replace(FORMULA.augmentation, smallest=0.7, largest=1.3, coarse=0.12, photographed=0.12),
+    augmentation=replace(_VARIED, smallest=0.7, largest=1.3, coarse=0.12, photographed=0.12),
 )
 
 # Single lines, short ones first. Give the formula reader with --start. A line costs a third of three lines, and the

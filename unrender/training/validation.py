@@ -30,7 +30,9 @@ def pairs_of(cache: Cache, tokenizer: Tokenizer, size: int = SUBSET, seed: int =
     """Return pictures and labels of a fixed part of a prepared dataset."""
     numbers = draw_subset(len(cache), size, seed)
     numbers.sort(key=lambda number: int(cache.index["width"][number]))  # like sizes share a batch
-    return [(Image.fromarray(cache.gray(number)), tokenizer.decode(cache.tokens(number))) for number in numbers]
+    return [
+        (Image.fromarray(cache.gray(number)), tokenizer.decode(cache.tokens(number).tolist())) for number in numbers
+    ]
 
 
 def reading_validator(
