@@ -12,7 +12,7 @@ from unrender import tasks
 from unrender.documents import Block, Box, Document, Page, to_dict
 from unrender.engines.segmentation import Cells
 from unrender.formats import write
-from unrender.formats.marked import balanced, inline_markdown, join_lines
+from unrender.formats.marked import balanced, enclosed, inline_markdown, join_lines
 from unrender.images.opening import PageText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.models.segmentation import KINDS
@@ -198,6 +198,12 @@ def test_what_stays_open_in_a_line_is_closed():
     assert balanced(["<i>", "x", "<m>", "y"]) == ["<i>", "x", "<m>", "y", "</m>", "</i>"]
     assert balanced(["x", "</m>"]) == ["x"]
     assert balanced(["<b>", "</b>", "x"]) == ["x"]
+
+
+def test_scripts_and_commands_outside_formulas_become_formulas():
+    assert inline_markdown(enclosed([*"10", "^", "{", "-", "2", "}", "␣", *"cm"])) == "1$0 ^ { - 2 }$ cm"
+    assert inline_markdown(enclosed([*"of", "␣", "\\phi", "_", "{", "e", "}"])) == r"of $\phi _ { e }$"
+    assert enclosed(["<m>", "x", "^", "2", "</m>", "-"]) == ["<m>", "x", "^", "2", "</m>", "-"]
 
 
 def test_a_display_has_its_number_as_a_tag_and_its_rows_aligned():

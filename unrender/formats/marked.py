@@ -23,6 +23,10 @@ _INLINE = {marker: _SIGNS[style] for style, pair in STYLES.items() if style in _
 _OPENERS = {pair[0]: pair[1] for pair in (MATH, DISPLAY, *STYLES.values())}
 _CLOSERS = {close: opener for opener, close in _OPENERS.items()}
 _NOTE_OPEN, _NOTE_CLOSE = STYLES["note"]
+_SCRIPTS = frozenset("^_")
+_WITH_ARGUMENTS = frozenset(
+    ["\\frac", "\\sqrt", "\\hat", "\\bar", "\\tilde", "\\vec", "\\mathrm", "\\mathbf", "\\mathcal"]
+)
 _UNBROKEN = frozenset({"-", "--", "---"})  # behind them a line may end without a space
 # Behind these TeX may end a line inside a formula, so that a formula at the beginning of the next line goes on.
 _BREAKABLE = frozenset(
@@ -90,6 +94,45 @@ def balanced(tokens: Iterable[str]) -> list[str]:
                 continue
         kept.append(token)
     return kept + [_OPENERS[one] for one in reversed(opened)]
+
+
+def enclosed(tokens: Sequence[str]) -> list[str]:
+    """Put into formulas what only formulas have: scripts with what they stand at, and commands with their arguments."""
+    kept: list[str] = []
+    index, inside = 0, False
+    while index < len(tokens):
+        token = tokens[index]
+        if token in (MATH[0], DISPLAY[0]) or token in (MATH[1], DISPLAY[1]):
+            inside = token in (MATH[0], DISPLAY[0])
+        if inside or not _needs_formula(token):
+            kept.append(token)
+            index += 1
+            continue
+        base = [kept.pop()] if token in _SCRIPTS and kept and kept[-1] not in MARKERS else []
+        goes_on = not base and bool(kept) and kept[-1] == MATH[1]
+        stop = _end_of_argument(tokens, index + 1) if token in _SCRIPTS or token in _WITH_ARGUMENTS else index + 1
+        if goes_on:
+            kept.pop()
+        kept += [*([] if goes_on else [MATH[0]]), *base, *tokens[index:stop], MATH[1]]
+        index = stop
+    return kept
+
+
+def _needs_formula(token: str) -> bool:
+    return token in _SCRIPTS or (token.startswith("\\") and token not in _AS_CHARACTERS and len(token) > 2)
+
+
+def _end_of_argument(tokens: Sequence[str], start: int) -> int:
+    """Return where the argument ends that begins at `start`: one token, or braces with what is in them, once or twice."""
+    index = start
+    while index < len(tokens) and tokens[index] == "{":
+        depth = 0
+        while index < len(tokens):
+            depth += (tokens[index] == "{") - (tokens[index] == "}")
+            index += 1
+            if not depth:
+                break
+    return index if index > start else min(len(tokens), start + 1)
 
 
 def join_lines(lines: Iterable[Sequence[str]]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.decoding.paths import Decoded
-from unrender.formats.marked import BREAK, HEADINGS, SPACE, balanced, inline_markdown, join_lines
+from unrender.formats.marked import BREAK, HEADINGS, SPACE, balanced, enclosed, inline_markdown, join_lines
 from unrender.tokens import Tokenizer
 
 _LONGEST_PERIOD = 24  # tokens of a loop
@@ -48,7 +48,7 @@ def read_row(decoded: Decoded, tokenizer: Tokenizer) -> ReadRow:
     kept, looped = without_loop(pieces)
     logs = [*decoded.log_probabilities[: len(kept)], decoded.end_log_probability]
     sure = math.exp(sum(logs) / len(logs))
-    return ReadRow(tuple(balanced(kept)), sure, looped, not decoded.complete and not looped)
+    return ReadRow(tuple(enclosed(balanced(kept))), sure, looped, not decoded.complete and not looped)
 
 
 def join_parts(parts: Sequence[ReadRow], joint: str = SPACE) -> ReadRow:
