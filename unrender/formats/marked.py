@@ -24,9 +24,7 @@ _OPENERS = {pair[0]: pair[1] for pair in (MATH, DISPLAY, *STYLES.values())}
 _CLOSERS = {close: opener for opener, close in _OPENERS.items()}
 _NOTE_OPEN, _NOTE_CLOSE = STYLES["note"]
 _SCRIPTS = frozenset("^_")
-_WITH_ARGUMENTS = frozenset(
-    ["\\frac", "\\sqrt", "\\hat", "\\bar", "\\tilde", "\\vec", "\\mathrm", "\\mathbf", "\\mathcal"]
-)
+_WITH_ARGUMENTS = frozenset(r"\frac \sqrt \hat \bar \tilde \vec \mathrm \mathbf \mathcal".split())
 _UNBROKEN = frozenset({"-", "--", "---"})  # behind them a line may end without a space
 # Behind these TeX may end a line inside a formula, so that a formula at the beginning of the next line goes on.
 _BREAKABLE = frozenset(
@@ -123,7 +121,7 @@ def _needs_formula(token: str) -> bool:
 
 
 def _end_of_argument(tokens: Sequence[str], start: int) -> int:
-    """Return where the argument ends that begins at `start`: one token, or braces with what is in them, once or twice."""
+    """Return where arguments end that begin at `start`: one token, or braces with what is in them."""
     index = start
     while index < len(tokens) and tokens[index] == "{":
         depth = 0
