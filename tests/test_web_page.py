@@ -846,7 +846,7 @@ def test_the_models_of_the_package_read_the_samples(visit):
             page.click("[data-file='page.svg']")
             expect(page.locator("#rendered .block").nth(2)).to_be_visible(timeout=8 * WAIT)
             shoot(page, "sample-page")
-            expect(page.locator("#rendered")).to_contain_text("Every autumn the same question")
+            expect(page.locator("#rendered")).to_contain_text("question returns to the orchard")
         page.close()
 
 
