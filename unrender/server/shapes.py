@@ -129,8 +129,16 @@ class ReadingShape(BaseModel):
     confidence: float
 
 
+class LineShape(BaseModel):
+    """One line of a block."""
+
+    text: str
+    box: BoxShape
+    confidence: float
+
+
 class BlockShape(BaseModel):
-    """One thing on a page; `fields` is the JSON of a receipt or form."""
+    """One thing on a page; `fields` is the JSON of a receipt or form, `source` says where its words are from."""
 
     kind: str
     text: str = ""
@@ -142,6 +150,9 @@ class BlockShape(BaseModel):
     confidence: float | None = None
     children: list["BlockShape"] = []
     readings: list[ReadingShape] = []
+    lines: list[LineShape] = []
+    source: str = ""
+    continued: bool = False
 
 
 class PageShape(BaseModel):
