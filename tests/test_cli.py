@@ -176,7 +176,8 @@ def test_a_missing_extra_is_one_sentence(run, monkeypatch):
     assert ran.err == "Error: This needs fastapi; install it with: pip install 'unrender[serve]'\n"
 
 
-def test_a_listed_task_without_a_model_says_what_to_give(run, picture):
+def test_a_listed_task_without_a_model_says_what_to_give(run, picture, monkeypatch):
+    monkeypatch.setattr("unrender.checkpoints.embedded_names", lambda: ())
     ran = run("read", picture, "-t", "word")
     assert ran.code == 1
     assert ran.err == (

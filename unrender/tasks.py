@@ -159,6 +159,7 @@ TASKS: Mapping[str, Task] = {
             notation="text",
             parse=_one_block("text"),
             metrics=_WORD,
+            default_model="word",
         ),
         Task(
             name="line",
@@ -167,6 +168,7 @@ TASKS: Mapping[str, Task] = {
             parse=_one_block("text"),
             metrics=_WORD,
             like="word",
+            default_model="word",
         ),
         Task(
             name="text",
@@ -176,6 +178,7 @@ TASKS: Mapping[str, Task] = {
             metrics=_TEXT,
             like="word",
             several_lines=True,
+            default_model="word",
         ),
         Task(
             name="page",
