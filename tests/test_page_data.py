@@ -115,7 +115,7 @@ def test_all_ink_lies_in_the_boxes_of_blocks(everything: Typeset) -> None:
 def test_the_markdown_is_what_stands_on_the_page(everything: Typeset) -> None:
     markdown = page_markdown(everything.pages[0])
     prose = (
-        r"The efficient characterisation of $x _ { i } + \frac { a } { b }$ in *fifty* well-known documentations is "
+        r"The efficient characterisation of $x_i + \frac{a}{b}$ in *fifty* well-known documentations is "
         r"office work “as usual”, says Erdős, who finds **naïve** approaches $\alpha$-admissible."
     )
     expected = [
@@ -123,7 +123,7 @@ def test_the_markdown_is_what_stands_on_the_page(everything: Typeset) -> None:
         "# Of Things",
         "## 1 Introduction",
         f"{prose} {prose}",
-        "$$\n\\sum _ { i = 1 } ^ { n } x _ { i } = \\sqrt { y } \\tag{3}\n$$",
+        "$$\n\\sum_{i=1}^n x_i = \\sqrt{y} \\tag{3}\n$$",
         "- first item\n- second item",
         "```\nif x--y:\n    return {z}\n```",
         "| Name | Size |\n| --- | --- |\n| a | 10 |",

@@ -78,3 +78,13 @@ def test_words_are_no_formula():
     assert unlike("T h e ~ a b o v e ~ a p p l i e s ~ t o ~ t h e ~ c a s e")
     assert not unlike("\\mathrm { s p e e d } = \\frac { \\mathrm { d i s t a n c e } } { \\mathrm { t i m e } }")
     assert not unlike("a b c")
+
+
+def test_pages_are_compared_however_their_formulas_are_spelled():
+    distance = tasks.find("page").metrics["normalised_distance"]
+    written = (
+        "A line of text, long enough to count, with $p_i$ in it, and then\n\n$$\na_i &= b^2 \\tag{3} \\\\\nc &= 1\n$$"
+    )
+    tokens = written.replace("p_i", "p _ { i }").replace("a_i", "a _ { i }").replace("b^2", "b ^ { 2 }")
+    assert distance([tokens], [written]).value == 0
+    assert distance([tokens], [written.replace("b^2", "b^3")]).value > 0

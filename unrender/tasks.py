@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
 
 from unrender import latex, metrics
 from unrender.documents import Block, Json
-from unrender.errors import ConfigError
+from unrender.errors import ConfigError, LatexError
 from unrender.formats.donut import parse_tags
 from unrender.formats.tex import formula_block
 from unrender.metrics import Measure
@@ -21,6 +21,8 @@ _SETTING = frozenset("{ } \\mathrm \\operatorname \\operatorname* \\bf \\mathbf 
 _FORMULA_SIGNS = frozenset("= + < > ^ _ \\frac \\sqrt \\sum \\int \\leq \\geq \\to \\rightarrow".split())
 _PROSE_LETTERS, _PROSE_SHARE = 12, 0.75
 _QUESTION = "{question}"
+_MATH = re.compile(r"(\$\$?)(.+?)\1", re.DOTALL)
+_ALIGNED = re.compile(r"(\s*(?:&|\\\\|\\tag\{[^{}]*\}|\\(?:begin|end)\{align(?:ed)?\})\s*)")
 _TAG = re.compile(r"<[^<>]+>")
 
 
@@ -98,6 +100,33 @@ def _is_prose(text: str) -> bool:
     return len(letters) >= max(_PROSE_LETTERS, _PROSE_SHARE * len(tokens)) and not _FORMULA_SIGNS.intersection(tokens)
 
 
+def _in_tokens(metric: Metric) -> Metric:
+    """Return a metric of pages that compares their formulas token by token, however they are spelled."""
+
+    def measure(references: Sequence[str], predictions: Sequence[str]) -> Measure:
+        return metric([_spelled_out(text) for text in references], [_spelled_out(text) for text in predictions])
+
+    return measure
+
+
+@lru_cache(maxsize=256)
+def _spelled_out(page: str) -> str:
+    def spell(found: re.Match[str]) -> str:
+        pieces = _ALIGNED.split(found[2])  # what aligns rows stands at odd places
+        pieces[::2] = map(_tokens_of, pieces[::2])
+        return found[1] + "".join(pieces) + found[1]
+
+    return _MATH.sub(spell, page)
+
+
+def _tokens_of(piece: str) -> str:
+    """Write a piece of LaTeX as its tokens; what is not well-formed by itself stays as it is."""
+    try:
+        return latex.normalise(piece) if piece.strip() else piece
+    except LatexError:
+        return piece
+
+
 _FIELDS: Mapping[str, FieldMetric] = {"field_f1": metrics.field_f1, "tree_accuracy": metrics.tree_accuracy}
 _WORD: Mapping[str, Metric] = {
     "accuracy": metrics.exact,
@@ -130,13 +159,13 @@ _PART_METRICS: Mapping[str, Metric] = {  # a part that was not read at all count
     "normalised_distance": partial(metrics.normalised_distance, shortest=0),
 }
 _PAGE: Mapping[str, Metric] = {
-    **{name: metrics.on_part("all", metric) for name, metric in _PAGE_METRICS.items()},
+    **{name: _in_tokens(metrics.on_part("all", metric)) for name, metric in _PAGE_METRICS.items()},
     **{
-        f"{part}_{name}": metrics.on_part(part, metric)
+        f"{part}_{name}": _in_tokens(metrics.on_part(part, metric))
         for part in metrics.PARTS
         for name, metric in _PART_METRICS.items()
     },
-    "order_errors": metrics.order_errors,
+    "order_errors": _in_tokens(metrics.order_errors),
 }
 
 TASKS: Mapping[str, Task] = {

@@ -5,6 +5,9 @@ A token outside formulas is one character; a marker says where a formula, a styl
 
 from collections.abc import Iterable, Sequence
 
+from unrender.errors import LatexError
+from unrender.latex import readable
+
 SPACE, BREAK, CELL = "␣", "<br>", "<cell>"
 MATH, DISPLAY = ("<m>", "</m>"), ("<d>", "</d>")
 STYLES = {"bold": ("<b>", "</b>"), "italic": ("<i>", "</i>"), "mono": ("<tt>", "</tt>"), "note": ("<note>", "</note>")}
@@ -47,23 +50,33 @@ def token_of(character: str) -> str:
 def inline_markdown(tokens: Sequence[str]) -> str:
     """Write the tokens of running text: formulas between dollars, line ends joined."""
     written: list[str] = []
-    inside = False
+    formula: list[str] | None = None
     for before, token in zip(["", *tokens], tokens, strict=False):
         if token in MATH or token in DISPLAY:
-            inside = token in (MATH[0], DISPLAY[0])
-            written.append("$")
+            if formula is not None:
+                written.append(f"${write_formula(formula)}$")
+            formula = [] if token in (MATH[0], DISPLAY[0]) else None
+        elif formula is not None:
+            formula += [token] if token != BREAK else []
         elif token == BREAK:
             if before == SOFT_HYPHEN:
                 written.pop()
-            elif before not in _UNBROKEN or inside:
+            elif before not in _UNBROKEN:
                 written.append(" ")
-        elif inside:
-            written.append(token if written[-1] in ("$", " ") else f" {token}")
         elif token in (_NOTE_OPEN, _NOTE_CLOSE):
             written.append("[^" if token == _NOTE_OPEN else "]")
         elif token not in HEADINGS:
             written.append(_INLINE.get(token) or _character(token))
-    return "".join(written)
+    return "".join(written) if formula is None else "".join([*written, f"${write_formula(formula)}$"])
+
+
+def write_formula(tokens: Sequence[str]) -> str:
+    """Write the tokens of a formula as a person would; as they are, if they are no well-formed LaTeX."""
+    text = " ".join(tokens)
+    try:
+        return readable(text)
+    except LatexError:
+        return text
 
 
 def plain_text(tokens: Iterable[str]) -> str:

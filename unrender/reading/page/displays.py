@@ -1,9 +1,10 @@
 """Displayed formulas as LaTeX: rows one below the other, and the numbers beside them as tags."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-from unrender.formats.marked import DISPLAY, MARKERS, MATH, character_of
+from unrender.formats.marked import DISPLAY, MARKERS, MATH, character_of, write_formula
 
 _RELATIONS = frozenset(
     "= < > \\le \\leq \\ge \\geq \\approx \\equiv \\sim \\to \\in \\ll \\gg \\propto \\simeq".split()
@@ -67,4 +68,11 @@ def _aligned(tokens: Sequence[str]) -> list[str]:
 
 
 def _row(tokens: Sequence[str], tag: str) -> str:
-    return " ".join(tokens) + (rf" \tag{{{tag}}}" if tag else "")
+    sides = "".join(f" {token} " if token == "&" else token for token in _sides(tokens)).strip()
+    return sides + (rf" \tag{{{tag}}}" if tag else "")
+
+
+def _sides(tokens: Sequence[str]) -> Iterator[str]:
+    """Write what stands on either side of the sign of alignment, and the sign."""
+    for is_sign, part in groupby(tokens, key=lambda token: token == "&"):
+        yield "&" if is_sign else write_formula(list(part))

@@ -18,7 +18,7 @@ from PIL import Image
 from unrender.documents import Block
 from unrender.formats.blocks import one_page
 from unrender.formats.markdown import write_markdown
-from unrender.formats.marked import CELL, inline_markdown
+from unrender.formats.marked import CELL, inline_markdown, write_formula
 from unrender.formats.tables import make_table
 from unrender.training.data import Gray
 from unrender.training.page.assembly import Line, Page, Piece
@@ -115,7 +115,7 @@ def _formula(piece: Piece) -> str:
 
 
 def _row(line: Line) -> str:
-    cells = [" ".join(sign.text for sign in part.signs) for part in line.parts if part.atom.tokens]
+    cells = [write_formula([sign.text for sign in part.signs]) for part in line.parts if part.atom.tokens]
     tags = ["".join(sign.text for sign in part.signs) for part in line.parts if part.atom.text]
     return " & ".join(cells) + "".join(rf" \tag{{{tag.strip('()')}}}" for tag in tags)
 
