@@ -331,7 +331,8 @@ def test_a_format_that_the_browser_cannot_show_is_drawn_by_the_server(page):
 
 
 def test_earlier_reads_are_kept_in_this_browser(result, address):
-    result.reload()
+    with result.expect_response(lambda answer: "/v1/read" in answer.url):  # of the example on the first screen
+        result.reload()
     card = result.locator("#earlier button")
     expect(card).to_have_count(1)
     reads = []
