@@ -203,6 +203,7 @@ def test_what_stays_open_in_a_line_is_closed():
 def test_scripts_and_commands_outside_formulas_become_formulas():
     assert inline_markdown(enclosed([*"10", "^", "{", "-", "2", "}", "␣", *"cm"])) == "1$0^{-2}$ cm"
     assert inline_markdown(enclosed([*"of", "␣", "\\phi", "_", "{", "e", "}"])) == r"of $\phi_e$"
+    assert inline_markdown(["<m>", "\\mathrm", "{", "␣", "a", "}", "</m>"]) == r"$\mathrm{a}$"
     assert enclosed(["<m>", "x", "^", "2", "</m>", "-"]) == ["<m>", "x", "^", "2", "</m>", "-"]
 
 

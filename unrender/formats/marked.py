@@ -57,7 +57,7 @@ def inline_markdown(tokens: Sequence[str]) -> str:
                 written.append(f"${write_formula(formula)}$")
             formula = [] if token in (MATH[0], DISPLAY[0]) else None
         elif formula is not None:
-            formula += [token] if token != BREAK else []
+            formula += [token] if token not in MARKERS else []  # nothing of text means anything there
         elif token == BREAK:
             if before == SOFT_HYPHEN:
                 written.pop()
