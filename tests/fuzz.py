@@ -33,6 +33,8 @@ def main() -> None:
     sys.path.insert(0, str(Path(__file__).parent))
     from fuzz_targets import TARGETS
 
+    if unknown := set(options.targets) - set(TARGETS):
+        parser.error(f"there is no target {', '.join(sorted(unknown))}; there are {', '.join(TARGETS)}")
     failed = [name for name in options.targets or TARGETS if not _run(name, options.seconds)]
     sys.exit(f"found something in {', '.join(failed)}: see tests/corpus" if failed else 0)
 
