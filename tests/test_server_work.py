@@ -20,7 +20,12 @@ from serving import (
     running,
 )
 
-from unrender.server import Limits, Shelf, conversions, create_app
+from unrender.reading.systems import Options
+from unrender.server import Limits, Shelf, conversions, create_app, pool, work
+from unrender.server.limits import Memory
+from unrender.server.metrics import Metrics
+from unrender.server.pool import Pool
+from unrender.server.problems import HttpError
 
 
 class Gated:
@@ -348,3 +353,55 @@ def test_a_server_that_stops_finishes_the_answers_under_way():
         waiting_for(address, 1)
         gated.finish()  # the server waits for answers under way
     assert [gated.answers[columns].status_code for columns in (1, 2)] == [200, 200]
+
+
+def test_a_page_that_takes_long_to_open_holds_up_nobody(monkeypatch):
+    gate, first = threading.Event(), threading.Event()
+    open_page = work.Work.open
+
+    def open_slowly(self, number):
+        if not first.is_set():
+            first.set()
+            assert gate.wait(30)
+        return open_page(self, number)
+
+    monkeypatch.setattr(work.Work, "open", open_slowly)
+    app = create_app(Shelf(counting_reader(CountingEngine())), Limits(workers=1, batch=8))
+    with running(app) as address, ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(httpx.post, f"{address}/v1/read", content=bar(1), timeout=30)
+        assert first.wait(20)
+        others = [httpx.post(f"{address}/v1/read", content=bar(columns), timeout=20) for columns in (2, 3)]
+        assert [other.json()["text"] for other in others] == ["n2", "n3"]
+        assert not slow.done()
+        gate.set()
+        assert slow.result(20).json()["text"] == "n1"
+
+
+def test_a_server_that_stops_tells_those_whose_page_is_still_being_opened(monkeypatch):
+    gate, reached = threading.Event(), threading.Event()
+
+    def open_never(_self, _number):
+        reached.set()
+        gate.wait(30)
+        raise AssertionError
+
+    monkeypatch.setattr(work.Work, "open", open_never)
+    monkeypatch.setattr(pool, "_PATIENCE_SECONDS", 0.05)
+    waiting = Pool(Limits(workers=1), Metrics(), Memory(1 << 30))
+    waiting.start()
+    request = work.Work(
+        reader=counting_reader(CountingEngine()),
+        options=Options(),
+        source=bar(1),
+        name="bar",
+        pages=(1,),
+        pixels=100,
+        memory=Memory(1 << 30),
+    )
+    waiting.submit(request)
+    assert reached.wait(20)
+    until(lambda: waiting.busy == 0)
+    waiting.close()
+    gate.set()
+    with pytest.raises(HttpError, match="being stopped"):
+        request.result.result(5)

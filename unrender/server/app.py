@@ -26,6 +26,7 @@ from unrender.server.guard import Guard, Hosts
 from unrender.server.limits import Limits, Memory
 from unrender.server.metrics import Metrics
 from unrender.server.page import page_routes
+from unrender.server.pool import Pool
 from unrender.server.problems import HttpError
 from unrender.server.shapes import (
     Ask,
@@ -39,7 +40,7 @@ from unrender.server.shapes import (
     ModelShape,
 )
 from unrender.server.shelf import Shelf
-from unrender.server.work import Pool, Work
+from unrender.server.work import Work
 
 _PREVIEW_DPI = 110
 _PREVIEW_SIDE = 2000

@@ -11,8 +11,9 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from unrender.documents import Document, Json
+from unrender.server.pool import Pool
 from unrender.server.problems import HttpError
-from unrender.server.work import Pool, Work
+from unrender.server.work import Work
 
 _KEEP_ALIVE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.04  # between two texts: faster than anybody reads
