@@ -32,6 +32,7 @@ from unrender.training import recipes, text_runs
 from unrender.training.batches import IGNORED, BatchStream, Framing, Stage
 from unrender.training.data import Cache
 from unrender.training.loop import LAST
+from unrender.training.objectives import Transcription
 from unrender.training.recipe import Schedule
 from unrender.training.recipes import FORMULA, SYSTEMS
 from unrender.training.runs import draw_curves
@@ -228,6 +229,27 @@ def test_targets_are_the_inputs_shifted_and_padding_does_not_count(tmp_path: Pat
         assert wanted[length - 1] == config.generation.end
         assert np.array_equal(given[1:length], wanted[: length - 1])
         assert (given[length:] == config.generation.pad).all()
+
+
+def test_labels_that_tell_no_case_are_met_by_either(tmp_path: Path) -> None:
+    config = tiny_formula()
+    stages = (Stage(samples=100, max_tokens=99, mix=(("tiny", 1.0),), batch=8),)
+    caches, framing = {"tiny": tiny_cache(tmp_path)}, Framing.of(config)
+    stream = BatchStream(caches, stages, framing, recipes.Augmentation(), seed=0, caseless=("tiny",))
+    batch = next(batch for batch in stream.batches(0, 0, 0) if len(batch.inputs) > 1)
+    assert batch.caseless is not None
+    assert batch.caseless.all()
+    cases = np.arange(TOKENIZER.size)
+    pair = [TOKENIZER.encode(letter)[0] for letter in ("a", "b")]  # say that these are one letter
+    cases[pair] = pair[::-1]
+    swapped = replace(batch, targets=np.where(batch.targets == IGNORED, IGNORED, cases[batch.targets]))
+    assert not np.array_equal(swapped.targets, batch.targets)
+    objective = Transcription(fresh(config).eval(), FORMULA.recipe, cases)
+    loss, other = (objective(one)["tokens"].total.item() for one in (batch, swapped))
+    strict = [objective(replace(one, caseless=None))["tokens"].total.item() for one in (batch, swapped)]
+    assert loss == pytest.approx(other)
+    assert loss < max(strict)
+    assert loss <= min(strict) + 1e-3
 
 
 def test_nougats_learning_rate_at_the_updates_of_the_seed() -> None:

@@ -84,6 +84,7 @@ class Batch:
 
     `boxes` (B, T, 4) are left, top, right, bottom of each target in the picture; NaN where that is not known.
     `sizes` (B, 2) are the true heights and widths of the pictures, where they differ.
+    `caseless` (B,) says whose label does not tell capitals from small letters.
     """
 
     pixels: NDArray[np.float32]
@@ -93,6 +94,7 @@ class Batch:
     whole: int
     boxes: Boxes | None = None
     sizes: Ids | None = None
+    caseless: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +128,7 @@ class Framed:
     inputs: Ids
     targets: Ids
     boxes: Boxes | None = None
+    caseless: bool = False
 
 
 class BatchStream:
@@ -140,6 +143,7 @@ class BatchStream:
         *,
         seed: int,
         token_noise: float = 0.0,
+        caseless: tuple[str, ...] = (),
     ) -> None:
         self._caches = dict(caches)
         self._stages = stages
@@ -147,6 +151,7 @@ class BatchStream:
         self._vary = vary
         self._seed = seed
         self._token_noise = token_noise
+        self._caseless = caseless  # sets
         for stage in stages:
             for name, _ in stage.mix:
                 if name not in self._caches:
@@ -204,7 +209,7 @@ class BatchStream:
         boxes[boxes[:, 0] < 0] = np.nan
         picture, boxes = self._vary(self._caches[name].gray(index), boxes, rng)
         inputs, targets = frame(self._caches[name].tokens(index), framing, rng, self._token_noise)
-        return Framed(normalise(picture, framing.image), inputs, targets, boxes)
+        return Framed(normalise(picture, framing.image), inputs, targets, boxes, name in self._caseless)
 
     def _draw(self, stage: Stage, rng: np.random.Generator) -> list[tuple[str, int]]:
         total = stage.batch * _BATCHES_PER_BLOCK
@@ -248,4 +253,5 @@ def assemble(samples: Sequence[Framed], framing: Framing) -> Batch:
             boxes[row, first : first + len(sample.boxes)] = sample.boxes
     placed = None if np.isnan(boxes).all() else boxes
     pixels, sizes = stack([sample.pixels for sample in samples], framing.image)
-    return Batch(pixels, inputs, targets, "", len(samples), placed, sizes)
+    caseless = np.array([sample.caseless for sample in samples])
+    return Batch(pixels, inputs, targets, "", len(samples), placed, sizes, caseless if caseless.any() else None)

@@ -5,7 +5,9 @@ Shapes: B rows, T tokens, N memory vectors, V vocabulary, L tokens of a page.
 
 from typing import Generic, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, ctc_loss, gelu, linear
 
@@ -52,9 +54,11 @@ class Transcription(Objective[Batch]):
     so that those after it learn where the reading has come to.
     """
 
-    def __init__(self, module: VisionText, recipe: Recipe) -> None:
+    def __init__(self, module: VisionText, recipe: Recipe, cases: NDArray[np.int64] | None = None) -> None:
+        """`cases` (V,) is each token's other case, itself where there is none; needed for labels without case."""
         super().__init__(module)
         self.reader, self.recipe = module, recipe
+        self.cases = None if cases is None else torch.from_numpy(cases)
         if recipe.naming:
             self.heads = _naming_head(module)
 
@@ -67,6 +71,8 @@ class Transcription(Objective[Batch]):
         hidden = self.reader.decoder.hidden(inputs, memory, mask, watched)
         wanted = targets != IGNORED
         scores = self.reader.decoder.score(hidden[wanted]).float()
+        if batch.caseless is not None and self.cases is not None:
+            targets = self._choose_case(targets, wanted, scores.detach(), torch.from_numpy(batch.caseless))
         tokens = cross_entropy(scores, targets[wanted], label_smoothing=self.recipe.smoothing, reduction="sum")
         count, none = len(scores), tokens.new_zeros(())
         losses = {"tokens": Part(tokens, count)}
@@ -82,6 +88,17 @@ class Transcription(Objective[Batch]):
         if self.recipe.spelling:
             losses["spelling"] = Part(misspelt(self.reader, memory, mask, targets), count, self.recipe.spelling)
         return losses
+
+    def _choose_case(self, targets: Tensor, wanted: Tensor, scores: Tensor, caseless: Tensor) -> Tensor:
+        """Take, in the rows (B,) whose labels tell no case, the case that the model (M, V) finds likelier."""
+        assert self.cases is not None
+        given = targets[wanted]
+        other = self.cases[given]
+        likelier = scores.gather(1, other[:, None]) > scores.gather(1, given[:, None])
+        free = caseless[:, None].expand_as(targets)[wanted]
+        chosen = targets.clone()
+        chosen[wanted] = torch.where(free & likelier.squeeze(1), other, given)
+        return chosen
 
 
 class Labelling(Objective[LabelBatch]):

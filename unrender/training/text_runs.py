@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from unrender import checkpoints
@@ -42,6 +44,7 @@ class PreparedCourse:
     token_noise: float = 0.03
     held_out: tuple[str, ...]
     quick: int = _QUICK  # held-out samples of each set while training
+    caseless: tuple[str, ...] = ()  # sets whose labels do not tell capitals from small letters
 
     def prepare(self, request: Request) -> Prepared[Batch]:
         """Open the arrays under `data`; a start may have another vocabulary."""
@@ -56,11 +59,17 @@ class PreparedCourse:
         start = request.start
         module = fresh(config, seed) if start is None else start_from(start, config, tokenizer.tokens, seed)
         stream = BatchStream(
-            caches, self.stages, Framing.of(config), self.augmentation, seed=seed, token_noise=self.token_noise
+            caches,
+            self.stages,
+            Framing.of(config),
+            self.augmentation,
+            seed=seed,
+            token_noise=self.token_noise,
+            caseless=self.caseless,
         )
         sets = {name: pairs_of(Cache(root / name), tokenizer, self.quick) for name in self.held_out}
         return Prepared(
-            objective=Transcription(module, self.recipe),
+            objective=Transcription(module, self.recipe, _other_cases(tokenizer.tokens)),
             stream=stream,
             validate=reading_validator(config, module, tokenizer, sets),
             write=partial(write_model, config, tokenizer),
@@ -108,6 +117,12 @@ class SystemCourse:
             return config, tokenizer, fresh(config, self.recipe.seed)
         loaded = checkpoints.load(request.start or self.model)
         return loaded.text_config, open_tokenizer(loaded.folder, loaded.text_config), load_module(loaded)
+
+
+def _other_cases(tokens: Sequence[str]) -> NDArray[np.int64]:
+    """Return for each token the one that is the same letter in the other case, itself where there is none."""
+    numbers = {token: number for number, token in enumerate(tokens)}
+    return np.array([numbers.get(token.swapcase(), number) for number, token in enumerate(tokens)])
 
 
 def start_from_scratch(config: TextConfig, labels: Sequence[str]) -> tuple[TextConfig, Tokenizer]:
