@@ -9,6 +9,7 @@ from fakes import END, ScriptedRun
 from PIL import Image, ImageDraw, ImageFont
 
 from unrender import tasks
+from unrender.decoding.paths import Decoded
 from unrender.documents import Block, Box, Document, Page, to_dict
 from unrender.engines.segmentation import Cells
 from unrender.formats import write
@@ -18,12 +19,13 @@ from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePr
 from unrender.models.segmentation import KINDS
 from unrender.reading.choice import looks_like_page
 from unrender.reading.page.assembly import _Piece, _softened
+from unrender.reading.page.code import write_code
 from unrender.reading.page.columns import find_parts
 from unrender.reading.page.displays import write_display
 from unrender.reading.page.layers import Layer, corrected
-from unrender.reading.page.places import TEXT, Region, Row
+from unrender.reading.page.places import FORMULA, TEXT, Region, Row
 from unrender.reading.page.regions import find_regions
-from unrender.reading.page.rows import ReadRow, without_loop
+from unrender.reading.page.rows import ReadRow, read_row, without_loop
 from unrender.reading.page.straight import straighten
 from unrender.reading.page.system import PageSystem, _low_resolution, split
 from unrender.reading.reader import Reader
@@ -211,6 +213,44 @@ def test_a_display_has_its_number_as_a_tag_and_its_rows_aligned():
     first, second = ["<d>", "a", "=", "b", "</d>", "(", "3", ")"], ["<d>", "=", "c", "</d>"]
     assert write_display([first]) == r"a = b \tag{3}"
     assert write_display([first, second]) == "\\begin{align}\na & = b \\tag{3} \\\\\n& = c\n\\end{align}"
+
+
+def test_what_the_formula_reader_wrote_stays_in_its_order():
+    written = "n _ { 1 } = ( a + \\frac { b } { c } ) ^ { 2 } - 1".split()
+    tokenizer = LatexTokenizer(sorted(set(written)))
+    tokens = tuple(tokenizer.encode(" ".join(written)))
+    decoded = Decoded(tokens, complete=True, log_probabilities=(0.0,) * len(tokens))
+    row = read_row(decoded, tokenizer, display=True)
+    assert write_display([row.tokens]) == "n_1 = (a + \\frac{b}{c})^2 - 1"
+
+
+def test_a_line_of_text_between_two_formulas_is_text():
+    def see_formulas(ink) -> Cells:
+        """Take the rectangle from the first to the last formula for one display, text in the middle included."""
+        kinds = see_text(ink).kinds
+        rows = np.flatnonzero(ink.max(axis=1) > 0.02)
+        formulas = kinds[TEXT].copy()
+        middle = (rows[0] + rows[-1]) // 2
+        formulas[middle - 4 : middle + 5] *= 0.3
+        kinds[TEXT] -= formulas * 0.9
+        kinds[FORMULA] = np.where(ink.max() > 0, formulas, 0.01)
+        kinds[FORMULA, rows[0] : rows[-1] + 1, ink.shape[1] // 2] = 0.95  # what joins them
+        return Cells(kinds, np.zeros(ink.shape, np.float32))
+
+    image = Image.new("RGB", (850, 600), "white")
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(14)
+    for top, left, text in ((100, 300, "a = b + c + d + e"), (140, 100, WORDS), (180, 300, "f = g + h + i + j")):
+        pen.text((left, top), text, fill="black", font=font)
+    straight = straighten(image)
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    regions = find_regions(straight, see_formulas(ink), scale)
+    assert [region.kind for region in regions] == [FORMULA, TEXT, FORMULA]
+
+
+def test_code_is_indented_as_it_stands_and_not_as_it_was_read():
+    rows = [Row((10, 0, 50, 9), 5.0), Row((42, 12, 90, 21), 5.0)]  # eight pixels to a character
+    assert write_code(["  if x:", "return"], rows) == "if x:\n    return"
+    assert inline_markdown(["a", "␣", "<tt>", "␣", "␣", "b", "␣", "c", "</tt>"]) == "a `b c`"
 
 
 def test_the_text_layer_corrects_words_and_leaves_formulas_alone():

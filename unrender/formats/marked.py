@@ -65,7 +65,7 @@ def inline_markdown(tokens: Sequence[str]) -> str:
                 written.append(" ")
         elif token in (_NOTE_OPEN, _NOTE_CLOSE):
             written.append("[^" if token == _NOTE_OPEN else "]")
-        elif token not in HEADINGS:
+        elif token not in HEADINGS and not (token == SPACE and before in (SPACE, STYLES["mono"][0])):
             written.append(_INLINE.get(token) or _character(token))
     return "".join(written) if formula is None else "".join([*written, f"${write_formula(formula)}$"])
 

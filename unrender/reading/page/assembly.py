@@ -11,6 +11,7 @@ from unrender.formats.marked import (
     HEADINGS,
     SOFT_HYPHEN,
     SPACE,
+    STYLES,
     balanced,
     inline_markdown,
     join_lines,
@@ -18,6 +19,7 @@ from unrender.formats.marked import (
 )
 from unrender.formats.tables import make_table
 from unrender.images.opening import PageText
+from unrender.reading.page.code import write_code
 from unrender.reading.page.displays import write_display
 from unrender.reading.page.layers import TRUSTED, Layer, agreement
 from unrender.reading.page.places import (
@@ -50,6 +52,7 @@ _LABEL = re.compile(r"^(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)|\d{1,2}\.|\[\d{1,3}\
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _LAST_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"[a-zß-ÿ]+")
 _PREFIXES = frozenset("self non well high low long short two three one so semi quasi pseudo multi cross ultra".split())
+_MONO = STYLES["mono"][0]
 _FROM_LAYER, _FROM_BOTH = "text layer", "picture and text layer"
 
 
@@ -175,12 +178,14 @@ def _block(piece: _Piece, straight: Straight) -> Block:
     rows = [row.tokens for row in piece.rows]
     if kind == FORMULA:
         return replace(block, kind="formula", text=write_display(rows))
-    if kind == CODE:
-        return replace(block, kind="code", text="\n".join(plain_text(row) for row in rows))
+    if kind == CODE and sum(_MONO in row for row in rows) * 2 > len(rows):
+        return replace(block, kind="code", text=write_code([plain_text(row) for row in rows], region.rows))
     level = piece.rows[0].heading
     text = inline_markdown(join_lines([[token for token in row if token not in (*HEADINGS, CELL)] for row in rows]))
     text = text.strip()
-    if kind == HEADING or (level and len(rows) <= 2 and kind == TEXT and region.likely < 0.7):
+    if (kind == HEADING and not _is_broken_off(text)) or (
+        level and len(rows) <= 2 and kind == TEXT and region.likely < 0.7
+    ):
         return replace(block, kind="heading", text=text, level=level or _level(text))
     if kind in (HEADER, FOOTER, FOLIO):
         return replace(block, kind="page_header" if kind == HEADER else "page_footer", text=text)
@@ -192,6 +197,11 @@ def _block(piece: _Piece, straight: Straight) -> Block:
     if _BULLET.match(text) or (_LABEL.match(text) and kind == TEXT):
         return replace(block, kind="item", text=_BULLET.sub("- ", text))
     return replace(block, text=text)
+
+
+def _is_broken_off(text: str) -> bool:
+    """Say whether a text begins or ends in the middle of a sentence, as no heading does."""
+    return text[:1].islower() or text.endswith((",", ";"))
 
 
 def _cells(piece: _Piece) -> list[list[str]]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unrender.reading.page.lines import Boxes, find_gaps
 from unrender.reading.page.places import FORMULA, Region, Row, union, union_of
@@ -16,7 +17,7 @@ _APART = 2.4  # the same: between two formulas, at least
 
 def find_formulas(boxes: Boxes, letters: float, likely: float) -> list[Region]:
     """Return the formulas that some strokes of one column are, from top to bottom."""
-    rows = [_formula_row(row, letters) for row in _formula_rows(boxes, letters)]
+    rows = [_formula_row(boxes[row], letters) for row in find_rows(boxes, letters)]
     groups: list[list[Row]] = [[row] for row in rows[:1]]
     for before, row in pairwise(rows):
         if row.box[1] - before.box[3] > _APART * letters:
@@ -62,8 +63,8 @@ def _formula_row(boxes: Boxes, letters: float) -> Row:
     return Row(whole, letters, (whole,))
 
 
-def _formula_rows(boxes: Boxes, letters: float) -> list[Boxes]:
-    """Cut a display into the rows that stand below one another with nothing between."""
+def find_rows(boxes: Boxes, letters: float) -> list[NDArray[np.bool_]]:
+    """Cut a display into the rows that stand below one another with nothing between: which strokes are in each."""
     least = round(_ROW_GAP * letters)
     filled = np.zeros(int(boxes[:, 3].max()) + 1, dtype=bool)
     for _, top, _, bottom in boxes.tolist():
@@ -76,5 +77,5 @@ def _formula_rows(boxes: Boxes, letters: float) -> list[Boxes]:
         else:
             bands.append([top, bottom])
     middles = (boxes[:, 1] + boxes[:, 3]) / 2
-    rows = [boxes[(middles >= top) & (middles <= bottom)] for top, bottom in bands]
-    return [row for row in rows if len(row)]
+    rows = [(middles >= top) & (middles <= bottom) for top, bottom in bands]
+    return [row for row in rows if row.any()]

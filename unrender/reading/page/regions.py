@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from unrender.engines.segmentation import Cells
 from unrender.images.pixels import find_strokes, stroke_boxes
 from unrender.reading.page.columns import Part, find_parts
-from unrender.reading.page.formulas import find_formulas, give_numbers
+from unrender.reading.page.formulas import find_formulas, find_rows, give_numbers
 from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines
 from unrender.reading.page.paragraphs import BEGINS, join_blocks
 from unrender.reading.page.places import (
@@ -39,6 +39,8 @@ _LEAST_CELLS = {FORMULA: 6, TABLE: 80, FIGURE: 40}
 _DIRT = 0.6  # the same: smaller strokes do not close a gutter
 _UNLIKELY = 0.6  # of a stroke to be nothing: above, it is dirt, a rule or a number in the margin
 _SPECK = 0.12  # of the letters' height: smaller strokes are dirt
+_LINE_HEIGHT = 2.6  # times the letters' height: of a line of text, at most
+_SURELY = 0.9  # a formula where a line of text would begin
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
 
 
@@ -157,6 +159,7 @@ def _in_order(
         formulas = list[Region]()
         for display in displays:
             inside = _inside(page.boxes[members], display.box)
+            inside[inside] = _is_formula(page, members[inside], part.left / page.scale)
             if inside.any() and not _stands_in_text(page, members[inside], members[~inside]):
                 formulas += find_formulas(page.boxes[members[inside]], page.letters, display.likely)
                 members = members[~inside]
@@ -166,6 +169,19 @@ def _in_order(
         if regions and regions[0].kind == TEXT:
             regions[0] = replace(regions[0], continued=regions[0].rows[0].begins < BEGINS)
         yield from regions
+
+
+def _is_formula(page: _Page, inside: NDArray[np.int64], margin: float) -> NDArray[np.bool_]:
+    """Say which strokes in a display's rectangle are in rows of formulas: words of the text may stand between them."""
+    formula = np.zeros(len(inside), dtype=bool)
+    for row in find_rows(page.boxes[inside], page.letters) if inside.size else ():
+        boxes, likely = page.boxes[inside[row]], page.likely[inside[row]]
+        left, top, _, bottom = union(boxes)
+        votes = (likely * (boxes[:, 2] - boxes[:, 0])[:, None]).sum(axis=0)
+        share = votes[FORMULA] / max(1e-6, votes[FORMULA] + votes[list(_PROSE)].sum())
+        in_line = left < margin + page.letters and bottom - top < _LINE_HEIGHT * page.letters
+        formula[row] = share > (_SURELY if in_line else 0.5)
+    return formula
 
 
 def _stands_in_text(page: _Page, inside: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
@@ -202,8 +218,10 @@ def _line_region(page: _Page, line: Line) -> Region:
     members = list(line.strokes)
     weights = (page.boxes[members, 2] - page.boxes[members, 0])[:, None]
     votes = (page.likely[members] * weights).sum(axis=0) / max(1, weights.sum())
-    votes[NOTHING] = 0
-    votes[FIGURE] = 0
+    votes[[NOTHING, FIGURE]] = 0
+    if votes.argmax() == FORMULA:  # displays were found before
+        votes[TEXT] += votes[FORMULA]
+    votes[FORMULA] = 0
     kind = int(votes.argmax())
     begins = _mean_in(page.cells.begins[None], np.array([line.box]), page.scale)[0, 0]
     letters = _row_letters(page.boxes[members], page.letters)

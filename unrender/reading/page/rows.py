@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.decoding.paths import Decoded
-from unrender.formats.marked import BREAK, HEADINGS, SPACE, balanced, enclosed, inline_markdown, join_lines
+from unrender.formats.marked import BREAK, DISPLAY, HEADINGS, SPACE, balanced, enclosed, inline_markdown, join_lines
 from unrender.tokens import Tokenizer
 
 _LONGEST_PERIOD = 24  # tokens of a loop
@@ -42,13 +42,14 @@ class ReadRow:
         return replace(self, tokens=tuple(tokens))
 
 
-def read_row(decoded: Decoded, tokenizer: Tokenizer) -> ReadRow:
-    """Take the tokens of a line from what the decoder wrote."""
+def read_row(decoded: Decoded, tokenizer: Tokenizer, *, display: bool = False) -> ReadRow:
+    """Take the tokens of a line, or of a displayed formula without markers, from what the decoder wrote."""
     pieces = [tokenizer.piece(token).strip() for token in decoded.tokens]
     kept, looped = without_loop(pieces)
+    tokens = (DISPLAY[0], *kept, DISPLAY[1]) if display else tuple(enclosed(balanced(kept)))
     logs = [*decoded.log_probabilities[: len(kept)], decoded.end_log_probability]
     sure = math.exp(sum(logs) / len(logs))
-    return ReadRow(tuple(enclosed(balanced(kept))), sure, looped, not decoded.complete and not looped)
+    return ReadRow(tokens, sure, looped, not decoded.complete and not looped)
 
 
 def join_parts(parts: Sequence[ReadRow], joint: str = SPACE) -> ReadRow:

@@ -15,7 +15,6 @@ from unrender.decoding.rules import Rules
 from unrender.documents import Page, Status
 from unrender.engines.segmentation import Cells, OnnxSegmenter
 from unrender.errors import ConfigError, UnrenderError
-from unrender.formats.marked import DISPLAY
 from unrender.models.config import TextConfig
 from unrender.reading.looks import Look, Looking
 from unrender.reading.page.assembly import make_page
@@ -157,8 +156,8 @@ class PageSystem:
         sight = replace(sight, config=replace(sight.config, generation=once))
         sheets = (Sheet(picture.image, number) for number, picture in enumerate(job.displays))
         for sheet, looks in Looking(sight, sheets, UNWATCHED, LINES_AT_ONCE).looks():
-            row = read_row(looks[0].decoded, formulas.tokenizer)
-            job.found[job.displays[sheet.number].place] = row.with_tokens((DISPLAY[0], *row.tokens, DISPLAY[1]))
+            row = read_row(looks[0].decoded, formulas.tokenizer, display=True)
+            job.found[job.displays[sheet.number].place] = row
 
 
 @dataclass(frozen=True)

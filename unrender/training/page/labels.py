@@ -138,6 +138,8 @@ class _Writer:
 
     def _signs(self, signs: Sequence[Sign], *, formula: bool) -> None:
         for sign in signs:
+            if sign.text == " " and self._last is None and not formula:
+                continue  # how far a line is indented, the picture of the line does not show
             self.tokens.append(sign.text if formula else token_of(sign.text))
             self.boxes.append(sign.box)
             self._last = sign.box or self._last
