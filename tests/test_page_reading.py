@@ -169,6 +169,8 @@ def test_a_hyphen_at_a_line_end_is_kept_in_compounds_only():
     assert (
         inline_markdown(join_lines([one.tokens for one in piece.rows])) == "a cold-atom gas we obtain a cold-atom gas"
     )
+    [piece] = _softened([_Piece(region, tuple(map(row, ("a scale-", "dependent in-", "dependent bias"))), ())])
+    assert inline_markdown(join_lines([one.tokens for one in piece.rows])) == "a scale-dependent independent bias"
 
 
 def test_a_page_of_text_looks_like_one_and_a_formula_does_not():
@@ -202,8 +204,15 @@ def test_what_stays_open_in_a_line_is_closed():
     assert balanced(["<b>", "</b>", "x"]) == ["x"]
 
 
+def test_a_space_between_words_ends_a_formula():
+    read = ["<m>", "x", "=", "1", ".", "␣", *"By", "</m>", "␣", "<m>", "␣", "y", "</m>"]
+    assert inline_markdown(balanced(read)) == "$x = 1$. By y"
+    inside = ["<m>", "\\mathrm", "{", "a", "␣", "b", "}", "</m>"]
+    assert balanced(inside) == inside
+
+
 def test_scripts_and_commands_outside_formulas_become_formulas():
-    assert inline_markdown(enclosed([*"10", "^", "{", "-", "2", "}", "␣", *"cm"])) == "1$0^{-2}$ cm"
+    assert inline_markdown(enclosed([*"10", "^", "{", "-", "2", "}", "␣", *"cm"])) == "$10^{-2}$ cm"
     assert inline_markdown(enclosed([*"of", "␣", "\\phi", "_", "{", "e", "}"])) == r"of $\phi_e$"
     assert inline_markdown(["<m>", "\\mathrm", "{", "␣", "a", "}", "</m>"]) == r"$\mathrm{a}$"
     assert enclosed(["<m>", "x", "^", "2", "</m>", "-"]) == ["<m>", "x", "^", "2", "</m>", "-"]

@@ -27,6 +27,7 @@ _OPENERS = {pair[0]: pair[1] for pair in (MATH, DISPLAY, *STYLES.values())}
 _CLOSERS = {close: opener for opener, close in _OPENERS.items()}
 _NOTE_OPEN, _NOTE_CLOSE = STYLES["note"]
 _SCRIPTS = frozenset("^_")
+_STOPS = frozenset(".,;:")
 _WITH_ARGUMENTS = frozenset(r"\frac \sqrt \hat \bar \tilde \vec \mathrm \mathbf \mathcal".split())
 _UNBROKEN = frozenset({"-", "--", "---"})  # behind them a line may end without a space
 # Behind these TeX may end a line inside a formula, so that a formula at the beginning of the next line goes on.
@@ -86,12 +87,24 @@ def plain_text(tokens: Iterable[str]) -> str:
 
 
 def balanced(tokens: Iterable[str]) -> list[str]:
-    """Close what stays open, leave out what closes nothing: a formula or a style never reaches beyond its line."""
+    """Close what stays open, leave out what closes nothing: a formula or a style never reaches beyond its line.
+
+    A space between words says that a formula has ended, whether or not it was closed.
+    """
     kept: list[str] = []
     opened: list[str] = []
+    depth = 0  # of braces in a formula
     for token in tokens:
-        if token in _OPENERS:
-            if token in opened or (opened and opened[-1] in (MATH[0], DISPLAY[0])):
+        in_formula = bool(opened) and opened[-1] in (MATH[0], DISPLAY[0])
+        depth = depth + (token == "{") - (token == "}") if in_formula else 0
+        if token in (SPACE, CELL) and in_formula and opened[-1] == MATH[0] and depth <= 0:
+            stop = [kept.pop()] if kept[-1] in _STOPS else []
+            kept += [MATH[1], *stop]
+            if kept[-2 - len(stop)] == MATH[0]:  # nothing stands inside
+                del kept[-2 - len(stop) : len(kept) - len(stop)]
+            opened.pop()
+        elif token in _OPENERS:
+            if token in opened or in_formula:
                 continue
             opened.append(token)
         elif token in _CLOSERS:
@@ -119,7 +132,7 @@ def enclosed(tokens: Sequence[str]) -> list[str]:
             kept.append(token)
             index += 1
             continue
-        base = [kept.pop()] if token in _SCRIPTS and kept and kept[-1] not in MARKERS else []
+        base = _base(kept) if token in _SCRIPTS else []
         goes_on = not base and bool(kept) and kept[-1] == MATH[1]
         stop = _end_of_argument(tokens, index + 1) if token in _SCRIPTS or token in _WITH_ARGUMENTS else index + 1
         if goes_on:
@@ -127,6 +140,18 @@ def enclosed(tokens: Sequence[str]) -> list[str]:
         kept += [*([] if goes_on else [MATH[0]]), *base, *tokens[index:stop], MATH[1]]
         index = stop
     return kept
+
+
+def _base(tokens: list[str]) -> list[str]:
+    """Take off what a script stands at: a token, or all digits of a number."""
+    start = len(tokens)
+    while start and tokens[start - 1].isdigit():
+        start -= 1
+    if start == len(tokens) and tokens and tokens[-1] not in MARKERS:
+        start -= 1
+    base = tokens[start:]
+    del tokens[start:]
+    return base
 
 
 def _needs_formula(token: str) -> bool:

@@ -187,7 +187,7 @@ WORD = PreparedCourse(
         Stage(samples=90_000, max_tokens=12, batch=32, mix=_SHORT_TEXTS),
         Stage(samples=160_000, max_tokens=30, batch=32, cost=300_000, mix=_PHRASES),
         Stage(samples=290_000, max_tokens=110, batch=48, cost=400_000, mix=_ALL_LINES),
-        Stage(samples=430_000, max_tokens=110, batch=48, cost=400_000, mix=_ALL_LINES, fade=0.02),
+        Stage(samples=400_000, max_tokens=110, batch=48, cost=400_000, mix=_ALL_LINES, fade=0.02),
     ),
     recipe=Recipe(
         schedule=Schedule(peak=1e-3, warm_up=400),
@@ -196,7 +196,7 @@ WORD = PreparedCourse(
         pointing=0.2,
         spelling=0.3,
         average=0.999,
-        samples=430_000,
+        samples=400_000,
         threads=1,
         half=True,
         seed=20,

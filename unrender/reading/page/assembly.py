@@ -52,7 +52,15 @@ _LABEL = re.compile(r"^(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)|\d{1,2}\.|\[\d{1,3}\
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _LAST_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"[a-zß-ÿ]+")
 _PREFIXES = frozenset("self non well high low long short two three one so semi quasi pseudo multi cross ultra".split())
+_SHORTEST_FIRST = 4  # letters of a compound's first part; shorter ones (in-dependent) are syllables
 _MONO = STYLES["mono"][0]
+# What the second part of a compound often is, and hardly ever the end of a word that was hyphenated.
+_SECONDS = frozenset(
+    "based body bound called defined degenerate dependent dimensional driven energy error factor field fitting fold "
+    "free frequency function group independent induced invariant known level like line linear loop mass matter "
+    "model neutral parameter particle phase point product range resolution sample scale sided space spin state "
+    "step structure symmetric temperature term theoretic time trivial type uniform valued vector wave wide".split()
+)
 _FROM_LAYER, _FROM_BOTH = "text layer", "picture and text layer"
 
 
@@ -146,7 +154,8 @@ def _softened(pieces: Sequence[_Piece]) -> list[_Piece]:
             begun, rest = _LAST_WORD.search(row.markdown), _FIRST_WORD.match(following.markdown)
             if begun is None or rest is None or row.tokens[-1] != "-":
                 continue
-            if begun[1].lower() not in _PREFIXES and f"{begun[1]}-{rest[0]}".lower() not in compounds:
+            compound = f"{begun[1]}-{rest[0]}".lower() in compounds or begun[1].lower() in _PREFIXES
+            if not compound and (rest[0] not in _SECONDS or len(begun[1]) < _SHORTEST_FIRST):
                 rows[index] = row.with_tokens((*row.tokens[:-1], SOFT_HYPHEN))
         softened.append(replace(piece, rows=tuple(rows)))
     return softened
