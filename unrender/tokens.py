@@ -4,6 +4,7 @@ Whatever the vocabulary, the model folder holds it as tokenizer.json, which the 
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -140,13 +141,17 @@ class _ListTokenizer:
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(self._as_library_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
+    def _added(self) -> tuple[str, ...]:
+        """Return the tokens that the library must not take apart."""
+        return SPECIALS
+
     def _as_library_json(self) -> dict[str, object]:
         flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
         return {
             "version": "1.0",
             "truncation": None,
             "padding": None,
-            "added_tokens": [{"id": place, "content": name, **flags} for place, name in enumerate(SPECIALS)],
+            "added_tokens": [{"id": self._ids[name], "content": name, **flags} for name in self._added()],
             "normalizer": None,
             "post_processor": None,
             **self._form,
@@ -155,13 +160,22 @@ class _ListTokenizer:
 
 
 class CharacterTokenizer(_ListTokenizer):
-    """Each character is a token (seed 002)."""
+    """Each character is a token (seed 002), and so is each longer piece of the vocabulary, such as Donut's tags."""
 
     _separator = ""
     _form = _EACH_CHARACTER
 
+    def __init__(self, tokens: Iterable[str]) -> None:
+        super().__init__(tokens)
+        self._whole = [token for token in self._tokens[len(SPECIALS) :] if len(token) > 1]
+        longest_first = sorted(self._whole, key=len, reverse=True)
+        self._pieces = re.compile("|".join([*map(re.escape, longest_first), "."]), re.DOTALL)
+
     def split(self, text: str) -> list[str]:
-        return list(text)
+        return self._pieces.findall(text) if self._whole else list(text)
+
+    def _added(self) -> tuple[str, ...]:
+        return (*SPECIALS, *self._whole)
 
 
 class LatexTokenizer(_ListTokenizer):

@@ -145,7 +145,7 @@ def export(
 
 
 def data(
-    name: Annotated[str, typer.Argument(help="Which data to prepare: formula, page, word.")],
+    name: Annotated[str, typer.Argument(help="Which data to prepare: formula, page, word, donut.")],
     source: Annotated[Path, typer.Argument(help="Folder that holds the raw sets.")],
     out: Annotated[Path | None, typer.Option("-o", help="Folder to write; by default in the cache.")] = None,
     limit: Annotated[int | None, typer.Option(help="For page: how many excerpts of papers to set.")] = None,
@@ -154,10 +154,13 @@ def data(
     with needs("train"):
         from unrender.training.formula import corpora
         from unrender.training.page import sets
+        from unrender.training.receipt import reading_sets
         from unrender.training.word import corpora as word
 
     if name == "page":
         made = sets.make(source, out, limit)
+    elif name == "donut":
+        made = reading_sets.make(source, out)
     else:
         made = word.make(source, out) if name == "word" else corpora.make(name, source, out)
     typer.echo(str(made))

@@ -28,6 +28,8 @@ class CnnEncoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(EncoderBlock(block) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.hidden) if config.layers else nn.Identity()
+        if config.context:
+            self.context = Context(config, block)
 
     def forward(self, pixels: Tensor, sizes: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """Return the memory (B, N, hidden), rows before columns, and which of it is image (B, N) if not all."""
@@ -39,6 +41,8 @@ class CnnEncoder(nn.Module):
         mask = None if visible is None else visible[:, None, None, :]
         for block in self.blocks:
             sequence = block(sequence, mask)
+        if self.config.context:
+            sequence = sequence + self.context(sequence, rows, columns, inside)
         return self.norm(sequence), visible
 
     def features(self, pixels: Tensor, sizes: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
@@ -61,6 +65,35 @@ class CnnEncoder(nn.Module):
         if visible is None:
             return sinusoids(torch.arange(rows * columns, device=device), self.config.hidden)
         return sinusoids(visible.cumsum(1) - visible.long(), self.config.hidden)  # count image features only
+
+
+class Context(nn.Module):
+    """What stands far around each cell: transformer blocks over coarse cells, handed down to the cells they cover."""
+
+    def __init__(self, config: CnnConfig, block: BlockConfig) -> None:
+        super().__init__()
+        self.hidden, self.coarse = config.hidden, config.coarse
+        self.gather = _Patches(config.hidden, config.hidden, config.coarse)
+        self.blocks = nn.ModuleList(EncoderBlock(block) for _ in range(config.context))
+        self.norm = nn.LayerNorm(config.hidden)
+        self.hand_down = nn.Linear(config.hidden, config.hidden)
+
+    def forward(self, sequence: Tensor, rows: int, columns: int, inside: Tensor | None) -> Tensor:
+        """Return what to add to the cells (B, rows x columns, hidden) of which `inside` (B, rows, columns) is image."""
+        cells = sequence.transpose(1, 2).unflatten(2, (rows, columns))
+        if inside is not None:
+            cells = cells * inside[:, None]
+        down, across = self.coarse
+        features = self.gather(cells, None)
+        height, width = features.shape[2:]
+        places = sinusoids_2d(height, width, self.hidden, sequence.device).flatten(0, 1).to(sequence.dtype)
+        hidden = features.flatten(2).transpose(1, 2) + places
+        mask = None if inside is None else inside[:, ::down, ::across].flatten(1)[:, None, None, :]
+        for block in self.blocks:
+            hidden = block(hidden, mask)
+        handed = self.hand_down(self.norm(hidden)).transpose(1, 2).unflatten(2, (height, width))
+        spread = handed[:, :, :, None, :, None].expand(-1, -1, -1, down, -1, across).flatten(4, 5).flatten(2, 3)
+        return spread[:, :, :rows, :columns].flatten(2).transpose(1, 2)
 
 
 class _Stage(nn.Module):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from unrender.errors import ConfigError
 from unrender.layers.attention import EncoderBlock, draw_alike
-from unrender.layers.cnn import CnnEncoder
+from unrender.layers.cnn import CnnEncoder, Context
 from unrender.layers.decoder import Decoder, DecoderLayer
 from unrender.layers.swin import SwinBlock, SwinEncoder
 from unrender.layers.vit import ViTEncoder
@@ -85,5 +85,7 @@ def _quieten(module: nn.Module, layers: int) -> None:
         nn.init.zeros_(module.feed_forward.contract.weight)
         if isinstance(module.attention.output, nn.Linear):
             nn.init.zeros_(module.attention.output.weight)
+    elif isinstance(module, Context):
+        nn.init.zeros_(module.hand_down.weight)
     elif isinstance(module, DecoderLayer) and module.pre_norm:
         module.feed_forward.contract.weight /= math.sqrt(2 * layers)

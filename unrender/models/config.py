@@ -15,6 +15,7 @@ Thumbnail = Literal["bicubic", "resample"]  # Pillow's own (Nougat, first Donut)
 Activation = Literal["gelu", "relu"]
 Positions = Literal["learned", "sinusoidal"]
 Vocabulary = Literal["tokenizer", "characters", "latex"]
+LeafKind = Literal["text", "date", "amount"]
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,8 @@ class CnnConfig:
     feed_forward: Size = 1024
     dropout: Share = 0.1
     position_2d: bool = True  # sinusoids over rows and columns; False: seed 002's eq. 1 over the flattened sequence
+    context: Count = 0  # transformer layers over coarse cells, whose outcome is added to the cells that they cover
+    coarse: tuple[Size, Size] = (2, 4)  # rows and columns of cells that make a coarse one
 
     def __post_init__(self) -> None:
         if not self.widths or not len(self.widths) == len(self.blocks) == len(self.strides):
@@ -170,7 +173,7 @@ class CnnConfig:
                 f"every stage of the CNN needs a width, blocks and a stride, got {len(self.widths)}, "
                 f"{len(self.blocks)} and {len(self.strides)}"
             )
-        if self.layers:
+        if self.layers or self.context:
             check_heads(self.hidden, self.heads)
 
     @property
@@ -220,13 +223,22 @@ class Generation:
     early_stopping: bool = False  # stop a beam search as soon as `beams` sequences have ended
     forbidden: tuple[Count, ...] = ()
     repetition_guard: bool = False
-    well_formed: bool = False  # vocabularies of LaTeX tokens only: write nothing that is not well-formed
+    well_formed: bool = False  # write nothing but well-formed LaTeX, or tags that balance
     far_looks: tuple[Positive, ...] = ()  # zooms among which the right size is sought, for a reading that got lost
     lost: Share = 0.0  # mean probability of a token (geometric) below which the size may be wrong
     second_looks: tuple[Positive, ...] = ()  # zooms at which an unsure reading is done again
     sure: Share = 1.0  # mean probability of a token (geometric) that makes a second look needless
     unlikely: Share = 0.0  # mean probability of a token below which the picture shows something else
     rows: bool = False  # pictures may hold several lines: ink left unread below is looked at by itself
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldRule:
+    """What the tags of one name may hold; names without a rule may hold anything."""
+
+    name: str
+    kind: LeafKind = "text"  # a date or an amount is written as one, or left empty
+    single: bool = False  # at most once in what encloses it, and no list
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +264,7 @@ class TextConfig(SystemConfig):
     decoder: DecoderConfig
     generation: Generation
     vocabulary: Vocabulary = "tokenizer"
+    fields: tuple[FieldRule, ...] = ()  # of models that write tags and are kept to well-formed ones
     spelling: bool = False  # a layer names the character at each memory vector, by CTC; pad is its blank
     calibration: tuple[float, float] = (1.0, 0.0)  # slope and offset of the log-odds of a text's probability
 

@@ -13,6 +13,7 @@ from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath, Path
 from unrender.decoding.rules import ALTERNATIVES, Constraint, Guard, Ids, Rules
 from unrender.decoding.search import Engine
 from unrender.decoding.spelling import Speller
+from unrender.decoding.tags import TagGrammar
 from unrender.documents import Alternative, Block, Box, Page, Reading, Status, Token
 from unrender.engines.opening import open_engine
 from unrender.errors import ConfigError, ModelError
@@ -25,7 +26,7 @@ from unrender.reading.lines import join_pieces, parts_to_read
 from unrender.reading.looks import Look, Looking, Region, Sight, join_rows, spell_out
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import TASKS, Task
-from unrender.tokens import LatexTokenizer, Tokenizer, open_tokenizer
+from unrender.tokens import CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
 
 Looks = Iterator[tuple[Sheet, tuple[Look, ...]]]
 
@@ -126,6 +127,8 @@ class TextSystem:
         settings = self.config.generation
         if settings.well_formed and isinstance(self.tokenizer, LatexTokenizer):
             return Grammar(self.tokenizer.tokens, settings.end, settings.max_tokens)
+        if settings.well_formed and isinstance(self.tokenizer, CharacterTokenizer):
+            return TagGrammar(self.tokenizer.tokens, settings.end, settings.max_tokens, self.config.fields)
         return None
 
     def _status(self, looks: Sequence[Look]) -> Status:

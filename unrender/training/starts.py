@@ -31,13 +31,21 @@ def load_module(loaded: Loaded) -> VisionText:
     return module
 
 
-def start_from(source: str | Path, config: TextConfig, tokens: Sequence[str], seed: int) -> VisionText:
-    """Return a model that begins with the weights of a model folder; its rows are found by the tokens' texts."""
+def start_from(
+    source: str | Path, config: TextConfig, tokens: Sequence[str], seed: int, *, partly: bool = False
+) -> VisionText:
+    """Return a model that begins with the weights of a model folder; its rows are found by the tokens' texts.
+
+    With `partly`, what the folder has no weights for is drawn anew.
+    """
     loaded = checkpoints.load(source)
     if loaded.tokenizer is None or loaded.text_config.vocabulary == "tokenizer":
         raise ModelError(f"{source} has no plain list of tokens, so its weights cannot start another vocabulary")
     weights = carry_over(loaded.weights(), read_list(loaded.tokenizer), tokens, np.random.default_rng(seed))
-    module = VisionText(config)
+    module = fresh(config, seed) if partly else VisionText(config)
+    if partly:
+        drawn = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+        weights = {name: weights.get(name, array) for name, array in drawn.items()}
     wanted = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     given = {name: array.shape for name, array in weights.items()}
     if given != wanted:

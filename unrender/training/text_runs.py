@@ -45,6 +45,7 @@ class PreparedCourse:
     held_out: tuple[str, ...]
     quick: int = _QUICK  # held-out samples of each set while training
     caseless: tuple[str, ...] = ()  # sets whose labels do not tell capitals from small letters
+    partly: bool = False  # a start may lack layers; they begin with new weights
 
     def prepare(self, request: Request) -> Prepared[Batch]:
         """Open the arrays under `data`; a start may have another vocabulary."""
@@ -57,7 +58,11 @@ class PreparedCourse:
         config, seed = self.model(len(vocabulary)), self.recipe.seed
         tokenizer = (CharacterTokenizer if config.vocabulary == "characters" else LatexTokenizer)(vocabulary)
         start = request.start
-        module = fresh(config, seed) if start is None else start_from(start, config, tokenizer.tokens, seed)
+        module = (
+            fresh(config, seed)
+            if start is None
+            else start_from(start, config, tokenizer.tokens, seed, partly=self.partly)
+        )
         stream = BatchStream(
             caches,
             self.stages,
@@ -71,7 +76,7 @@ class PreparedCourse:
         return Prepared(
             objective=Transcription(module, self.recipe, _other_cases(tokenizer.tokens)),
             stream=stream,
-            validate=reading_validator(config, module, tokenizer, sets),
+            validate=reading_validator(config, module, tokenizer, sets) if sets else None,
             write=partial(write_model, config, tokenizer),
         )
 

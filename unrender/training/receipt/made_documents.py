@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -45,8 +45,11 @@ class Sheet:
     def write(self, text: str, place: float = 0.0, *, scale: float = 1.0, stay: bool = False) -> None:
         """Put a line at `place` between the margins, 0 left and 1 right; go on below unless told to stay."""
         size = max(8, round(self.size * scale))
-        length = open_font(self.face, size).getlength(text)
-        left = self.margin + place * max(0.0, self.width - 2 * self.margin - length)
+        room, length = self.width - 2 * self.margin, open_font(self.face, size).getlength(text)
+        if length > room:  # a wide font
+            size = max(8, int(size * room / length))
+            length = open_font(self.face, size).getlength(text)
+        left = self.margin + place * max(0.0, room - length)
         self.lines.append((text, left, self.top, size))
         if not stay:
             self.top += size * 1.35
@@ -67,15 +70,15 @@ class Sheet:
         self.top += self.size * share * self.rng.uniform(0.5, 1.5)
 
 
-def make_document(rng: np.random.Generator, kind: str = "") -> MadeDocument:
-    """Make up one document; a receipt, form or letter unless `kind` says which."""
+def make_document(rng: np.random.Generator, kind: str = "", fonts: Sequence[str] = ()) -> MadeDocument:
+    """Make up one document; a receipt, form or letter unless `kind` says which, in one of these font files."""
     chosen = kind or str(rng.choice(["receipt", "receipt", "form", "letter"]))
-    return _MAKERS[chosen](rng)
+    return _MAKERS[chosen](rng, fonts)
 
 
-def make_receipt(rng: np.random.Generator) -> MadeDocument:
+def make_receipt(rng: np.random.Generator, fonts: Sequence[str] = ()) -> MadeDocument:
     """Make up a receipt, and its company, date, address and total."""
-    sheet = _sheet(rng, width=int(rng.integers(380, 720)), characters=_LONGEST_LINE)
+    sheet = new_sheet(rng, width=int(rng.integers(380, 720)), characters=_LONGEST_LINE, fonts=fonts)
     fields = _head(sheet, rng)
     shown = phrases.draw_day(rng)
     fields["date"] = shown if rng.random() < 0.97 else ""
@@ -85,12 +88,12 @@ def make_receipt(rng: np.random.Generator) -> MadeDocument:
     sheet.skip()
     for _ in range(rng.integers(0, 4)):
         sheet.write(phrases.pick(rng, phrases.FAREWELLS), 0.5)
-    return _finish("receipt", sheet, rng, fields)
+    return finish("receipt", sheet, rng, fields)
 
 
-def make_form(rng: np.random.Generator) -> MadeDocument:
+def make_form(rng: np.random.Generator, fonts: Sequence[str] = ()) -> MadeDocument:
     """Make up a form: keys and values, in one or two columns."""
-    sheet = _sheet(rng, width=int(rng.integers(700, 1000)), characters=80)
+    sheet = new_sheet(rng, width=int(rng.integers(700, 1000)), characters=80, fonts=fonts)
     sheet.write(phrases.pick(rng, phrases.FORM_TITLES), float(rng.choice([0.0, 0.5])), scale=1.4)
     sheet.skip(2)
     columns = int(rng.integers(1, 3))
@@ -105,12 +108,12 @@ def make_form(rng: np.random.Generator) -> MadeDocument:
                     (phrases.draw_value(rng), sheet.margin + place * free + length, sheet.top, sheet.size)
                 )
         sheet.top += sheet.size * rng.uniform(1.4, 2.2)
-    return _finish("form", sheet, rng)
+    return finish("form", sheet, rng)
 
 
-def make_letter(rng: np.random.Generator) -> MadeDocument:
+def make_letter(rng: np.random.Generator, fonts: Sequence[str] = ()) -> MadeDocument:
     """Make up a letter: sender, date, address, a few paragraphs, signature."""
-    sheet = _sheet(rng, width=int(rng.integers(700, 1000)), characters=85)
+    sheet = new_sheet(rng, width=int(rng.integers(700, 1000)), characters=85, fonts=fonts)
     sheet.write(phrases.draw_company(rng), float(rng.choice([0.0, 0.5, 1.0])), scale=1.2)
     sheet.write(phrases.draw_day(rng), float(rng.choice([0.0, 1.0])))
     sheet.skip(2)
@@ -127,10 +130,10 @@ def make_letter(rng: np.random.Generator) -> MadeDocument:
     sheet.write(phrases.pick(rng, phrases.CLOSINGS))
     sheet.skip(2)
     sheet.write(phrases.draw_person(rng).title())
-    return _finish("letter", sheet, rng)
+    return finish("letter", sheet, rng)
 
 
-_MAKERS: dict[str, Callable[[np.random.Generator], MadeDocument]] = {
+_MAKERS: dict[str, Callable[[np.random.Generator, Sequence[str]], MadeDocument]] = {
     "receipt": make_receipt,
     "form": make_form,
     "letter": make_letter,
@@ -222,7 +225,7 @@ def _goods(sheet: Sheet, rng: np.random.Generator) -> str:
     return shown
 
 
-def _finish(kind: str, sheet: Sheet, rng: np.random.Generator, fields: dict[str, str] | None = None) -> MadeDocument:
+def finish(kind: str, sheet: Sheet, rng: np.random.Generator, fields: dict[str, str] | None = None) -> MadeDocument:
     """Draw the lines, spoil the picture a little, and collect the words."""
     height = int(sheet.top + sheet.margin)
     image = Image.new("L", (sheet.width, height), _PAPER)
@@ -251,10 +254,10 @@ def _spoil(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     return Image.fromarray(np.clip(spoilt, 0, 255).astype(np.uint8))
 
 
-def _sheet(rng: np.random.Generator, width: int, characters: int) -> Sheet:
+def new_sheet(rng: np.random.Generator, width: int, characters: int, fonts: Sequence[str] = ()) -> Sheet:
     margin = int(width * rng.uniform(0.02, 0.1))
     size = max(9, int((width - 2 * margin) / (characters * 0.64)))
-    return Sheet(width, margin, rng, phrases.pick(rng, faces()), size, top=margin)
+    return Sheet(width, margin, rng, phrases.pick(rng, fonts or faces()), size, top=margin)
 
 
 @lru_cache
