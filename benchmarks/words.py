@@ -3,7 +3,8 @@
     python benchmarks/words.py make FOLDER RAW     cut the held-out crops out of the raw sets, and draw some
     python benchmarks/words.py read FOLDER [MODEL] [LIMIT]    read them with everything that is installed
 
-FOLDER then holds one folder of pictures with labels.tsv for each set, which `unrender evaluate word` reads too.
+FOLDER then holds one folder of pictures with labels.tsv for each set, which `unrender evaluate word` reads too, and a
+labels.tsv of all sets together, for `unrender calibrate word FOLDER`.
 """
 
 import json
@@ -36,6 +37,10 @@ def make(folder: Path, raw: Path) -> None:
         chosen = np.random.default_rng(SEED).permutation(len(held))[:MOST]
         save(folder / name, [(held[index].image, held[index].text) for index in sorted(chosen)])
     save(folder / "people", drawn(raw))
+    named = (
+        (name, line) for name in (*SETS, "people") for line in (folder / name / "labels.tsv").open(encoding="utf-8")
+    )
+    (folder / "labels.tsv").write_text("".join(f"{name}/{line}" for name, line in named), encoding="utf-8")
 
 
 def drawn(raw: Path) -> list[tuple[Image.Image, str]]:

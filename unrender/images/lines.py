@@ -57,7 +57,9 @@ def cut_long(image: Image.Image, region: Region, longest: float) -> tuple[Region
     if right - left <= longest * (bottom - top):
         return (region,)
     ink = _ink(image.convert("L").crop(region))
-    return tuple((left + begin, top, left + end, bottom) for begin, end in _shortened(ink, 0, right - left, longest))
+    pieces = list(_shortened(ink, 0, right - left, longest))
+    inked = [(begin, end) for begin, end in pieces if ink[:, begin:end].any()]  # bare paper says nothing
+    return tuple((left + begin, top, left + end, bottom) for begin, end in inked or pieces[:1])
 
 
 def _ink(gray: Image.Image) -> NDArray[np.bool_]:

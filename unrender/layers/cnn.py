@@ -80,7 +80,7 @@ class Context(nn.Module):
 
     def forward(self, sequence: Tensor, rows: int, columns: int, inside: Tensor | None) -> Tensor:
         """Return what to add to the cells (B, rows x columns, hidden) of which `inside` (B, rows, columns) is image."""
-        cells = sequence.transpose(1, 2).unflatten(2, (rows, columns))
+        cells = sequence.transpose(1, 2).reshape(len(sequence), self.hidden, rows, columns)
         if inside is not None:
             cells = cells * inside[:, None]
         down, across = self.coarse
@@ -91,9 +91,10 @@ class Context(nn.Module):
         mask = None if inside is None else inside[:, ::down, ::across].flatten(1)[:, None, None, :]
         for block in self.blocks:
             hidden = block(hidden, mask)
-        handed = self.hand_down(self.norm(hidden)).transpose(1, 2).unflatten(2, (height, width))
+        handed = self.hand_down(self.norm(hidden)).transpose(1, 2).reshape(len(sequence), self.hidden, height, width)
         spread = handed[:, :, :, None, :, None].expand(-1, -1, -1, down, -1, across).flatten(4, 5).flatten(2, 3)
-        return spread[:, :, :rows, :columns].flatten(2).transpose(1, 2)
+        outputs: Tensor = spread[:, :, :rows, :columns].flatten(2).transpose(1, 2)
+        return outputs
 
 
 class _Stage(nn.Module):
