@@ -1,4 +1,4 @@
-"""Pages beside other programs: unrender with and without the text layer, PDFium's text layer alone, Tesseract 5.
+"""Pages beside other programs: unrender with and without the text layer, PDFium's text layer, Tesseract 5, RapidOCR.
 
     python benchmarks/pages.py ~/.cache/unrender/page --limit 20 [--model page]
 
@@ -12,15 +12,20 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pypdfium2
+from PIL import Image
 
+from unrender.errors import MissingExtraError
 from unrender.formats import write
 from unrender.reading.reader import Reader
 from unrender.reading.systems import Options
 from unrender.tasks import find
+from unrender.words import RapidReader
 
 Read = Callable[[Path], str]
 MEASURES = (
@@ -47,6 +52,10 @@ def main() -> None:
     if shutil.which("tesseract"):
         programs.append(("Tesseract, picture at 100 dpi", pages, ".png", _tesseract))
         programs.append(("Tesseract, scan at 150 dpi", scans, ".png", _tesseract))
+    with suppress(MissingExtraError):
+        rapid = RapidReader()
+        programs.append(("RapidOCR, picture at 100 dpi", pages, ".png", _rapid(rapid)))
+        programs.append(("RapidOCR, scan at 150 dpi", scans, ".png", _rapid(rapid)))
     for name, folder, ending, read in programs:
         print(json.dumps({"program": name, **_measure(folder, names, ending, read)}), flush=True)
 
@@ -76,6 +85,17 @@ def _tesseract(source: Path) -> str:
     command = ["tesseract", str(source), "-", "--psm", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={"OMP_THREAD_LIMIT": "1"})
     return done.stdout
+
+
+def _rapid(reader: RapidReader) -> Read:
+    """Join the lines that RapidOCR finds, in the order of reading that the receipt reader takes them in."""
+
+    def read(source: Path) -> str:
+        page = reader(Image.open(source).convert("RGB"))
+        lines = groupby(page.words, key=lambda word: word.line)
+        return "\n".join(" ".join(word.text for word in words) for _, words in lines)
+
+    return read
 
 
 def _names(folder: Path, limit: int, seed: int) -> list[str]:

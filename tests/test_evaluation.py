@@ -20,7 +20,7 @@ from unrender.reading.systems import Options
 
 KEYS = [
     "wer", "wer_visible", "cer", "bleu", "edit", "exact", "exp_rate", "exp_rate_1", "exp_rate_2", "exp_rate_3", "valid",
-    "n", "seconds_per_image",
+    "n", "seconds_per_image", "characters_per_second",
 ]  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def test_other_tasks_have_their_own_metrics(tmp_path):
     dataset = make_dataset(tmp_path, ["<s_total>9</s_total>"])
     reader = KnowingReader({"0.png": ("<s_total>9</s_total>", 1.0)}, task=tasks.find("receipt"))
     summary = evaluate(reader, dataset).summary()
-    assert set(summary) == {"field_f1", "tree_accuracy", "n", "seconds_per_image"}
+    assert set(summary) == {"field_f1", "tree_accuracy", "n", "seconds_per_image", "characters_per_second"}
     assert summary["field_f1"] == 1.0
 
 
@@ -206,7 +206,7 @@ def test_receipts_with_words_are_text_for_who_reads_pages_but_not_for_who_reads_
 def test_several_processes_give_the_figures_of_one(run, tiny_folder, labels):
     outs = [json.loads(run("evaluate", tiny_folder, labels, "--json", "--workers", count).out) for count in (1, 2)]
     for out in outs:
-        del out["seconds_per_image"]
+        del out["seconds_per_image"], out["characters_per_second"]
     assert outs[0] == outs[1]
 
 
@@ -273,6 +273,7 @@ def test_a_limit_and_a_seed_choose_what_is_read(run, tiny_folder, labels):
     ]
     for out in outs:
         assert out.pop("seconds_per_image") > 0
+        assert out.pop("characters_per_second") >= 0
     assert outs[0] == outs[1]
     assert outs[0]["n"] == 2
 

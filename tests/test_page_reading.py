@@ -28,6 +28,7 @@ from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, read_row, without_loop
 from unrender.reading.page.straight import straighten
 from unrender.reading.page.system import PageSystem, _low_resolution, split
+from unrender.reading.page.tables import join_wrapped
 from unrender.reading.reader import Reader
 from unrender.reading.text import TextSystem
 from unrender.tokens import LatexTokenizer
@@ -184,6 +185,12 @@ def test_a_wide_row_of_a_table_is_read_in_parts_of_whole_cells():
     cells = tuple((left, 0, left + 150, 20) for left in range(0, 1200, 200))
     parts = split(Row((0, 0, 1150, 20), 10.0, (*cells, None)))
     assert parts == [(0, 0, 550, 20), (600, 0, 1150, 20)]
+
+
+def test_cells_of_several_lines_are_joined_and_sparse_rows_are_not():
+    head = ["name", "what it does", "cost"]
+    wrapped = [head, ["a", "turns the page", "3"], ["", "upside down", ""], ["b", "waits", "4"], ["", "7", ""]]
+    assert join_wrapped(wrapped) == [head, ["a", "turns the page upside down", "3"], *wrapped[3:]]
 
 
 def test_a_loop_is_cut_where_it_begins():

@@ -66,7 +66,9 @@ class Evaluation:
         """Return every figure by name, flat: what `--json` prints."""
         values: dict[str, float | int | str] = {} if self.words is None else {"words": self.words}
         values |= {name: round(float(found), _DIGITS) for name, found in self.measures.items()}
-        return {**values, "n": len(self.cases), "seconds_per_image": round(self.seconds_per_image, _DIGITS)}
+        values |= {"n": len(self.cases), "seconds_per_image": round(self.seconds_per_image, _DIGITS)}
+        written = sum(len(case.text) for case in self.cases) / max(1, len(self.cases))
+        return values | {"characters_per_second": round(written / max(1e-9, self.seconds_per_image), 1)}
 
     def intervals(self, rng: np.random.Generator) -> dict[str, Interval]:
         """Return the 95 % bootstrap interval of each measure."""

@@ -43,6 +43,7 @@ MEANINGS = {
     "order_errors": "share of pairs of blocks that were read in the wrong order",
     "n": "pictures",
     "seconds_per_image": "wall clock, opening and preparing included",
+    "characters_per_second": "of what was written, by the same clock",
 }
 _LENGTHS = (10, 20, 40, 80, 150)  # upper ends of the bins of truth lengths
 _CONFIDENCE_BINS = 10

@@ -38,6 +38,7 @@ from unrender.reading.page.places import (
 )
 from unrender.reading.page.rows import ReadRow, join_parts
 from unrender.reading.page.straight import Straight
+from unrender.reading.page.tables import join_wrapped
 from unrender.reading.systems import Sheet
 
 Found = Mapping[tuple[int, int, int], ReadRow]
@@ -226,7 +227,7 @@ def _cells(piece: _Piece) -> list[list[str]]:
             texts += [inline_markdown(balanced(part)).strip(), *([""] * (gap - 1))]
         rows.append(texts)
     width = max(width, *(len(row) for row in rows))
-    return [row + [""] * (width - len(row)) for row in rows]
+    return join_wrapped([row + [""] * (width - len(row)) for row in rows])
 
 
 def _first_continued(blocks: Sequence[Block]) -> list[Block]:

@@ -26,6 +26,24 @@ def find_cells(boxes: Boxes, letters: float) -> list[tuple[Rectangle | None, ...
     return [_row(boxes[list(line.strokes)], edges) for line in lines]
 
 
+def join_wrapped(rows: list[list[str]]) -> list[list[str]]:
+    """Join the lines of cells that were too narrow for their words.
+
+    A row goes on in the next one where that has no first cell, and words, no numbers, in less than half of its cells.
+    """
+    joined: list[list[str]] = []
+    for row in rows:
+        filled = [column for column, text in enumerate(row) if text]
+        words = all(any(sign.isalpha() for sign in row[column]) for column in filled)
+        if joined and filled and filled[0] > 0 and len(filled) * 2 < len(row) and words and len(joined) > 1:
+            above = joined[-1]
+            if all(above[column] for column in filled):
+                joined[-1] = [f"{text} {more}".strip() for text, more in zip(above, row, strict=True)]
+                continue
+        joined.append(list(row))
+    return joined
+
+
 def _edges(rows: list[Boxes], rules: Boxes, letters: float) -> list[float]:
     """Return where one column ends and the next begins."""
     left, right = min(int(row[:, 0].min()) for row in rows), max(int(row[:, 2].max()) for row in rows)
