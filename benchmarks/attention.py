@@ -88,7 +88,12 @@ def run(folder: Path, name: str, samples: int) -> dict[str, float | int | str]:
     module.eval()
     parameters = sum(parameter.numel() for parameter in module.parameters())
     losses = {part: round(sum(kept) / len(kept), 4) for part, kept in trainer.recent.items()}
-    figures = {"variant": name, "samples": samples, "parameters": parameters, "processor_seconds": round(spent)}
+    figures: dict[str, float | int | str] = {
+        "variant": name,
+        "samples": samples,
+        "parameters": parameters,
+        "processor_seconds": round(spent),
+    }
     return {**figures, **losses, **read(module)}
 
 

@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -57,6 +58,12 @@ class TagGrammar:
         self._characters = np.array([len(token) == 1 for token in tokens], dtype=bool)
         self._places = {token: place for place, token in enumerate(tokens) if len(token) == 1}
         self._separator = tokens.index(_SEPARATOR) if _SEPARATOR in tokens else None
+
+    def within(self, most: int) -> "TagGrammar":
+        """Return the same grammar for texts of at most so many tokens."""
+        other = copy(self)
+        other._most = most
+        return other
 
     def __call__(self, written: Sequence[int]) -> NDArray[np.bool_]:
         """Return (V,): what may follow these tokens."""

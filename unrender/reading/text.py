@@ -114,7 +114,9 @@ class TextSystem:
         guard = Guard() if settings.repetition_guard else None
 
         def new_path(most: int) -> Path:
-            rules = Rules(settings.end, min(max_tokens, most), settings.forbidden, self._grammar, ALTERNATIVES)
+            limit = min(max_tokens, most)
+            grammar = self._grammar.within(limit) if isinstance(self._grammar, TagGrammar) else self._grammar
+            rules = Rules(settings.end, limit, settings.forbidden, grammar, ALTERNATIVES)
             if beams > 1:
                 return BeamPaths(rules, beams, settings.length_penalty, settings.early_stopping)
             return GreedyPath(rules, guard)
@@ -219,12 +221,11 @@ class TextSystem:
         attention, placement = look.decoded.attention, look.placement
         if not attention:
             return []
-        if self.config.image.fit != "free" or self.config.image.line_height:
+        if self.config.image.fit != "free" or not isinstance(self.tokenizer, LatexTokenizer):
             return [look.grid.locate(one, placement) for one in attention]
-        silent = SILENT if isinstance(self.tokenizer, LatexTokenizer) else frozenset[str]()
         pieces = (self.tokenizer.piece(token).strip() for token in look.decoded.tokens)
         known = [one if one.shape == (look.grid.positions,) else None for one in attention]
-        shown = [None if piece in silent else one for piece, one in zip(pieces, known, strict=True)]
+        shown = [None if piece in SILENT else one for piece, one in zip(pieces, known, strict=True)]
         traced = Ink.of(look.pixels, look.grid).trace(shown)
         return [None if box is None else box_of(placement, *box) for box in traced]
 
