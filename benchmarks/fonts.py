@@ -17,9 +17,9 @@ from unrender.metrics import wer_visible
 from unrender.reading.reader import Reader
 from unrender.reading.systems import Input, Options
 from unrender.training.data import Cache
-from unrender.training.formula.renderers import typeset
 from unrender.training.validation import draw_subset
 from unrender.typesetting import FONTS, Style
+from unrender.typesetting.pictures import typeset
 
 _MARGIN = 10  # pixels of paper around a formula, as on a page
 

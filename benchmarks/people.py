@@ -22,8 +22,9 @@ from unrender import latex
 from unrender.checkpoints import cache_folder
 from unrender.errors import UnrenderError
 from unrender.training.formula.labels import visible
-from unrender.training.formula.renderers import HELD_FONTS, draw_with_matplotlib, open_browser, typeset
+from unrender.training.formula.renderers import HELD_FONTS, draw_with_matplotlib, open_browser
 from unrender.typesetting import FONTS, Style
+from unrender.typesetting.pictures import typeset
 
 FORMULAS = r"""
 x = \frac{-b \pm \sqrt{b^2 - 4ac}}{2a}

@@ -26,6 +26,8 @@ _RESULTS = (
     documents.Token,
     documents.Alternative,
     documents.Reading,
+    documents.Check,
+    documents.Difference,
     documents.Box,
     documents.Status,
 )

@@ -13,8 +13,8 @@ from unrender.latex.tree import fit_columns
 from unrender.metrics.sequences import visible
 from unrender.reading.reader import Reader
 from unrender.reading.systems import Options
-from unrender.training.formula.renderers import typeset
 from unrender.typesetting import Style
+from unrender.typesetting.pictures import typeset
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 LABELS = {example.path.name: example.target for example in open_dataset(EXAMPLES, limits=None).examples}

@@ -13,8 +13,8 @@ from unrender.training.formula.handwriting import (
     fit,
     harvest,
 )
-from unrender.training.formula.renderers import find_tools
 from unrender.typesetting import DVI, Layout, Rule, Style, compile_formulas, read_layouts
+from unrender.typesetting.pictures import find_tools
 
 DPI = 100
 FORMULAS = (r"\frac { a } { b } + x", "x _ { i } ^ { 2 } = 1 + \\alpha \\beta \\gamma k m", r"\,")

@@ -32,7 +32,8 @@ ARROWS: dict[str, frozenset[str]] = {
         "layers": "models",
         "checkpoints": "layers models tokens",
         "engines": "checkpoints decoding layers models",
-        "reading": "checkpoints decoding documents engines formats images latex metrics models tasks tokens words",
+        "reading": "checkpoints decoding documents engines formats images latex metrics models tasks tokens "
+        "typesetting words",
         "evaluation": "checkpoints decoding documents engines formats images latex metrics models reading tasks "
         "typesetting words",
         "bulk": "checkpoints documents engines formats reading",

@@ -11,9 +11,9 @@ from unrender.reading.ink import Grid
 from unrender.training.batches import IGNORED
 from unrender.training.data import Cache, CacheWriter, Sample
 from unrender.training.formula.pointing import NOWHERE, Boxes, annotate, locate, mark
-from unrender.training.formula.renderers import typeset
 from unrender.training.objectives import misnamed, name_cells, off_target
 from unrender.typesetting import Style
+from unrender.typesetting.pictures import typeset
 
 
 def _located(formula: str, *, display: bool = True) -> tuple[list[str], Boxes, np.ndarray]:

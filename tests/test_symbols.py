@@ -8,8 +8,8 @@ from PIL import Image, ImageDraw
 
 from unrender.images.pixels import place, stroke_boxes, symbol_height
 from unrender.models.formula import SYMBOLS, formula
-from unrender.training.formula.renderers import typeset
 from unrender.typesetting import Style
+from unrender.typesetting.pictures import typeset
 
 
 def _letters(height: int, *, dark: bool = False) -> Image.Image:

@@ -7,8 +7,8 @@ import pytest
 
 from unrender import typesetting as module
 from unrender.errors import MissingExtraError
-from unrender.training.formula.renderers import crop_to_ink, find_tools, typeset
 from unrender.typesetting import FONTS, Style, compile_formulas
+from unrender.typesetting.pictures import crop_to_ink, find_tools, typeset
 
 HOSTILE = {
     "loops for ever": r"\def\x{\x}\x",

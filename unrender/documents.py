@@ -86,6 +86,26 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A place where a reading, typeset, does not look like the picture; `text` is what was read there."""
+
+    text: str
+    box: Box
+
+
+@dataclass(frozen=True)
+class Check:
+    """What came of typesetting a reading: how much it looks like the picture, from 0 to 1, and where it does not.
+
+    `instead_of` is the reading that was believed before, where another one fits better.
+    """
+
+    likeness: float
+    differences: tuple[Difference, ...] = ()
+    instead_of: str = ""
+
+
+@dataclass(frozen=True)
 class Line:
     """One line of a block, where it stands, and how sure the model was of it."""
 
@@ -102,7 +122,7 @@ class Block:
     parsed JSON of tasks that have one; `level` the depth of a heading; `children` what is nested (captions, list
     items); `readings` the n best, best first, when more than one was asked for; `lines` the lines of a page's block;
     `source` where its words are from, if not from the picture alone: `text layer`, `picture and text layer`;
-    `continued` says that it goes on from the page before.
+    `continued` says that it goes on from the page before; `check` what typesetting it showed, if that was asked for.
     """
 
     kind: str
@@ -118,6 +138,7 @@ class Block:
     lines: tuple[Line, ...] = ()
     source: str = ""
     continued: bool = False
+    check: Check | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +225,10 @@ def to_dict(document: Document) -> dict[str, Json]:
     return {**summary, "pages": [{"text": page.text, **_fields(page)} for page in document.pages]}
 
 
-def _fields(value: Page | Block | Line | Token | Alternative | Reading | Box | Status) -> dict[str, Json]:
+_Value = Page | Block | Line | Token | Alternative | Reading | Box | Status | Check | Difference
+
+
+def _fields(value: _Value) -> dict[str, Json]:
     named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     kept = {name: item for name, item in named.items() if item not in (None, (), "") and item is not False}
     if kept.get("level") == 0:
@@ -213,7 +237,7 @@ def _fields(value: Page | Block | Line | Token | Alternative | Reading | Box | S
 
 
 def _plain(value: object) -> Json:
-    if isinstance(value, Page | Block | Line | Token | Alternative | Reading | Box | Status):
+    if isinstance(value, _Value):
         return _fields(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]

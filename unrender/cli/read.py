@@ -15,7 +15,7 @@ from unrender.errors import UnrenderError
 
 if TYPE_CHECKING:
     from unrender.cli.delivery import Delivery
-    from unrender.documents import Document
+    from unrender.documents import Check, Document
     from unrender.reading.reader import Reader
     from unrender.reading.systems import Input, Options
 
@@ -50,6 +50,9 @@ def read(
     ] = False,
     engine: Engine = None,
     fast: Annotated[bool, typer.Option("--fast", help="Words and lines only: read without the decoder.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Formulas only: typeset what was read and compare it with the picture.")
+    ] = False,
     batch: Annotated[int, typer.Option(min=1, help="Pages read together.")] = 8,
     overlay: Annotated[Path | None, typer.Option(help="Save a picture of where each token was seen.")] = None,
     clipboard: Annotated[bool, typer.Option("--clipboard", help="Read the picture that was copied last.")] = False,
@@ -87,6 +90,7 @@ def read(
         words=words,
         text_layer=not no_text_layer,
         fast=fast,
+        verify=verify,
     )
     watched = None if watch is None else sources.Watch(watch)
     several = len(inputs) + len(errors) > 1 or watched is not None
@@ -169,6 +173,15 @@ def in_order(inputs: "Sequence[Input]", documents: "Iterable[Document]") -> "Ite
             following += 1
 
 
+def _tell_check(name: str, check: "Check") -> None:
+    """Say where a reading, typeset, looks different from the picture, and what was read before."""
+    if check.instead_of:
+        say(f"Note: {name}: another reading than the likeliest fits the picture; that was {check.instead_of}")
+    for place in check.differences:
+        box = ", ".join(f"{side:.0f}" for side in (place.box.x0, place.box.y0, place.box.x1, place.box.y1))
+        say(f"Note: {name}: typeset, {place.text or 'something'} looks different from the picture at {box}.")
+
+
 def _deliver(results: Iterable[tuple["Input", "Document"]], target: "Delivery") -> bool:
     """Write results as they come; say what is wrong with the others. Return whether all was read."""
     try:
@@ -203,4 +216,7 @@ def _tell(document: "Document") -> bool:
             complain(f"{name}: {page.status.reason}")
         elif page.status.kind != "complete":
             say(f"Note: {name}: {_NOTES[page.status.kind]}")
+        for block in page.blocks:
+            if block.check is not None:
+                _tell_check(name, block.check)
     return complete

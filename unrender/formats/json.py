@@ -8,6 +8,8 @@ from unrender.documents import (
     Alternative,
     Block,
     Box,
+    Check,
+    Difference,
     Document,
     Json,
     Page,
@@ -121,6 +123,7 @@ def _block(value: object) -> Block:
         confidence=_number(given["confidence"]) if "confidence" in given else None,
         children=_all(_block, given.get("children", [])),
         readings=_all(_reading, given.get("readings", [])),
+        check=_check(given["check"]) if "check" in given else None,
     )
 
 
@@ -143,6 +146,17 @@ def _reading(value: object) -> Reading:
     given = _object(value)
     written = _text(given.get("written", ""))
     return Reading(_text(given.get("text", "")), _number(given["confidence"]), written)
+
+
+def _check(value: object) -> Check:
+    given = _object(value)
+    differences = _all(_difference, given.get("differences", []))
+    return Check(_number(given["likeness"]), differences, _text(given.get("instead_of", "")))
+
+
+def _difference(value: object) -> Difference:
+    given = _object(value)
+    return Difference(_text(given.get("text", "")), _box(given["box"]))
 
 
 def _box(value: object) -> Box:

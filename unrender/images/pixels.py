@@ -75,7 +75,7 @@ def place(image: Image.Image, prep: ImagePrep) -> tuple[Pixels, Placement]:
     """Do what `prepare` does, and tell where each pixel came from."""
     shrunk = 1
     if prep.paper:
-        image, shrunk = _cleaned(image)
+        image, shrunk = cleaned(image)
     fitted, placement = _FITS[prep.fit](image.convert("L" if prep.channels == 1 else "RGB"), prep)
     return normalise(np.asarray(fitted), prep), placement.enlarged(shrunk)
 
@@ -129,7 +129,7 @@ def ink_box(image: Image.Image) -> tuple[int, int, int, int]:
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
-def _cleaned(image: Image.Image) -> tuple[Image.Image, int]:
+def cleaned(image: Image.Image) -> tuple[Image.Image, int]:
     """Clean light and paper; a large photo is shrunk first, by the factor returned."""
     gray, factor = image.convert("L"), 1
     if gray.width * gray.height > _PHOTO_PIXELS:

@@ -31,6 +31,7 @@ class Options:
     words: str | Path | None = None  # a JSON, hOCR or ALTO file with the words, for models that label them
     text_layer: bool = True  # False: pages of a PDF are read from their pixels alone
     fast: bool = False  # read without the decoder, where the model's encoder names characters by itself
+    verify: bool = False  # typeset what was read, compare it with the picture, and take the reading that fits
     calibrated: bool = True  # False: confidences as the model itself gives them
 
     def __post_init__(self) -> None:

@@ -14,9 +14,10 @@ from unrender.decoding.rules import ALTERNATIVES, Constraint, Guard, Ids, Rules
 from unrender.decoding.search import Engine
 from unrender.decoding.spelling import Speller
 from unrender.decoding.tags import TagGrammar
-from unrender.documents import Alternative, Block, Box, Page, Reading, Status, Token
+from unrender.documents import Alternative, Block, Box, Check, Page, Reading, Status, Token
 from unrender.engines.opening import open_engine
 from unrender.errors import ConfigError, ModelError
+from unrender.images.pixels import cleaned
 from unrender.latex.commands import SILENT
 from unrender.latex.grammar import Grammar
 from unrender.latex.tree import fit_columns
@@ -25,8 +26,10 @@ from unrender.reading.ink import LEFT_BEHIND, Ink, box_of
 from unrender.reading.lines import join_pieces, parts_to_read
 from unrender.reading.looks import Look, Looking, Region, Sight, join_rows, spell_out
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
+from unrender.reading.verify import verify
 from unrender.tasks import TASKS, Task
 from unrender.tokens import CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
+from unrender.typesetting.pictures import Draw, find_typesetters
 
 Looks = Iterator[tuple[Sheet, tuple[Look, ...]]]
 
@@ -66,15 +69,49 @@ class TextSystem:
         batch: int = BATCH,
     ) -> Iterator[tuple[Sheet, Page]]:
         sight = self.sight(options)
+        draws = self._typesetters(options)
         found = self._spell(sight, sheets, watch) if options.fast else Looking(sight, sheets, watch, batch).looks()
         for sheet, looks in found:
             if not looks:
                 yield sheet, failed_page(sheet.number, StoppedError())
             else:
-                rows = [self._blocks(look, options) for look in looks]
-                by_lines = self.config.image.line_height
-                blocks = join_pieces([look.region for look in looks], rows) if by_lines else join_rows(rows)
+                blocks = self._all_blocks(looks, options)
+                if draws and len(blocks) == 1:
+                    looks, blocks = self._verified(sheet, looks, blocks, options, draws)
                 yield sheet, sheet.page(self._status(looks), blocks)
+
+    def _all_blocks(self, looks: Sequence[Look], options: Options) -> tuple[Block, ...]:
+        rows = [self._blocks(look, options) for look in looks]
+        by_lines = self.config.image.line_height
+        return join_pieces([look.region for look in looks], rows) if by_lines else join_rows(rows)
+
+    def _typesetters(self, options: Options) -> tuple[Draw, ...]:
+        if not options.verify:
+            return ()
+        if self.task.notation != "latex":
+            raise ConfigError(f"Only formulas can be typeset and compared; leave out --verify for {self.task.name}.")
+        return find_typesetters()
+
+    def _verified(
+        self, sheet: Sheet, looks: tuple[Look, ...], blocks: tuple[Block, ...], options: Options, draws: Sequence[Draw]
+    ) -> tuple[tuple[Look, ...], tuple[Block, ...]]:
+        """Typeset what was read, compare it with the picture, and take the reading that fits; say where none does."""
+        [before] = blocks
+        known = [self._tidied(looks[0].decoded)] if len(looks) == 1 else []
+        known += [one for one in known[0].runners_up if one.complete] if known else []
+        texts = [(before.text, log_probability(known[0]) if known else 0.0)]
+        texts += [(self._reading(one, AS_IT_IS).text, log_probability(one)) for one in known[1:]]
+        gray, shrunk = cleaned(sheet.image)
+        verdict = verify(np.asarray(gray), texts, draws)
+        if verdict is None:
+            return looks, blocks
+        if verdict.chosen:
+            others = tuple(one for one in known if one is not known[verdict.chosen])
+            looks = (replace(looks[0], decoded=replace(known[verdict.chosen], runners_up=others)),)
+            blocks = self._all_blocks(looks, options)
+        differences = tuple(place.on(blocks[0].tokens, shrunk) for place in verdict.places)
+        check = Check(verdict.likeness, differences, before.text if verdict.chosen else "")
+        return looks, (replace(blocks[0], check=check),)
 
     def _spell(self, sight: Sight, sheets: Iterator[Sheet | None], watch: Watch) -> Looks:
         """Read without the decoder."""
@@ -91,7 +128,8 @@ class TextSystem:
         """Return how this system looks at pictures."""
         prompt = self._prompt(options)
         path, decode = self._new_path(options, len(prompt)), self.tokenizer.decode
-        return Sight(self.config, self.engine, prompt, path, decode, self._parts)
+        config = replace(self.config, generation=replace(self.config.generation, sure=1.0))
+        return Sight(config if options.verify else self.config, self.engine, prompt, path, decode, self._parts)
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
@@ -230,9 +268,14 @@ class TextSystem:
         return [None if box is None else box_of(placement, *box) for box in traced]
 
 
+def log_probability(decoded: Decoded) -> float:
+    """Return the log-probability of a text, its end included."""
+    return sum(decoded.log_probabilities) + decoded.end_log_probability
+
+
 def _confidence(decoded: Decoded, line: Line) -> float:
     """Return how likely the whole text is right: its probability, its end included, calibrated."""
-    return confidence_of(sum(decoded.log_probabilities) + decoded.end_log_probability, line)
+    return confidence_of(log_probability(decoded), line)
 
 
 def _unlikely(task: Task) -> str:

@@ -129,6 +129,21 @@ class ReadingShape(BaseModel):
     confidence: float
 
 
+class DifferenceShape(BaseModel):
+    """A place where a reading, typeset, does not look like the picture."""
+
+    text: str = ""
+    box: BoxShape
+
+
+class CheckShape(BaseModel):
+    """What came of typesetting a reading."""
+
+    likeness: float
+    differences: list[DifferenceShape] = []
+    instead_of: str = ""
+
+
 class LineShape(BaseModel):
     """One line of a block."""
 
@@ -153,6 +168,7 @@ class BlockShape(BaseModel):
     lines: list[LineShape] = []
     source: str = ""
     continued: bool = False
+    check: CheckShape | None = None
 
 
 class PageShape(BaseModel):

@@ -49,8 +49,9 @@ from unrender.training.formula.labels import (
     unify,
 )
 from unrender.training.formula.pointing import annotate
-from unrender.training.formula.renderers import crop_to_ink, renderer, typeset
+from unrender.training.formula.renderers import renderer
 from unrender.typesetting import FONTS, Style, lay_out
+from unrender.typesetting.pictures import crop_to_ink, typeset
 
 MAX_HEIGHT, MAX_WIDTH = 192, 640
 _CHUNK = 400  # formulas to one run of TeX

@@ -2,15 +2,13 @@
 
 Each renderer takes LaTeX and gives gray pictures (dark on white), None where it cannot draw the formula. KaTeX comes
 from npm (`npm install katex` in the folder given), Chromium from Debian, ziamath from `pip install ziamath`, and the
-fonts of mathematics from Debian's texlive-fonts-extra. What TeX sets (`typeset`) is drawn by dvipng.
+fonts of mathematics from Debian's texlive-fonts-extra.
 """
 
 import io
 import json
-import shutil
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ from PIL import Image
 from unrender.errors import MissingExtraError, UnrenderError
 from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.training.data import Gray
-from unrender.typesetting import DVI, SECONDS_PER_RUN, Style, compile_formulas, fast_folder
+from unrender.typesetting.pictures import crop_to_ink
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -59,8 +57,6 @@ _FIND = """
 () => [...document.body.children].map((cell) => cell.getBoundingClientRect())
   .map((box) => [box.left + scrollX, box.top + scrollY, box.right + scrollX, box.bottom + scrollY])
 """
-_HALVING = 2  # pages are drawn at twice the resolution and reduced, as the Im2Latex pictures were
-_WHITE = 250
 
 
 @dataclass(frozen=True)
@@ -179,55 +175,3 @@ def _cut(gray: Gray, box: list[float] | None, scale: float) -> Gray | None:
         return None
     left, top, right, bottom = (round(side * scale) for side in box)
     return crop_to_ink(gray[top:bottom, left:right]) if bottom > top and right > left else None
-
-
-def find_tools() -> tuple[str, str]:
-    """Return the paths of latex and dvipng, or say which packages bring them."""
-    latex, dvipng = shutil.which("latex"), shutil.which("dvipng")
-    if latex is None or dvipng is None:
-        raise MissingExtraError(
-            "typesetting needs latex and dvipng: install texlive-latex-base texlive-latex-recommended "
-            "texlive-fonts-recommended dvipng preview-latex-style (Debian packages)"
-        )
-    return latex, dvipng
-
-
-def typeset(formulas: Sequence[str], style: Style) -> list[Gray | None]:
-    """Draw each formula; None stands for one that does not compile or has no ink."""
-    find_tools()
-    with tempfile.TemporaryDirectory(prefix="unrender-tex-", dir=fast_folder()) as folder:
-        good = compile_formulas(formulas, style, Path(folder))
-        pages = iter(_draw(Path(folder), style)) if any(good) else iter(())
-        return [next(pages) if fine else None for fine in good]
-
-
-def _draw(folder: Path, style: Style) -> list[Gray | None]:
-    for old in folder.glob("page*.png"):
-        old.unlink()
-    resolution = str(style.dpi * _HALVING)
-    command = ["dvipng", "-D", resolution, "-T", "tight", "-z", "1", "-o", "page%06d.png", DVI]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=SECONDS_PER_RUN * 10)
-    return [_reduced(path) for path in sorted(folder.glob("page*.png"))]
-
-
-def _reduced(path: Path) -> Gray | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
-                gray = image.convert("L")
-    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-        return None
-    width, height = -(-gray.width // _HALVING), -(-gray.height // _HALVING)
-    padded = Image.new("L", (width * _HALVING, height * _HALVING), 255)
-    padded.paste(gray, (0, 0))
-    return crop_to_ink(np.asarray(padded.resize((width, height), Image.Resampling.LANCZOS)))
-
-
-def crop_to_ink(gray: Gray) -> Gray | None:
-    """Cut away white borders; None when there is no ink."""
-    ink = gray < _WHITE
-    rows, columns = np.flatnonzero(ink.any(axis=1)), np.flatnonzero(ink.any(axis=0))
-    if not rows.size:
-        return None
-    return np.ascontiguousarray(gray[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1])

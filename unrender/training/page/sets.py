@@ -28,7 +28,6 @@ from unrender.errors import DataError
 from unrender.tokens import FILE_NAME, LatexTokenizer
 from unrender.training.data import CacheWriter, Gray, Sample
 from unrender.training.formula.labels import is_validation_paper
-from unrender.training.formula.renderers import find_tools
 from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, PROSE, Excerpt, draft, read_documents, read_prose
@@ -39,6 +38,7 @@ from unrender.training.page.markdown import PageFiles, write_page, write_pdfs
 from unrender.training.page.styles import BOOK, LETTER, PAPER, choose_style
 from unrender.training.page.vocabulary import make_tokenizer
 from unrender.typesetting import fast_folder
+from unrender.typesetting.pictures import find_tools
 
 EXCERPTS, HELD_EXCERPTS = 3_000, 120  # unless told otherwise
 PAGE_DPI, SCAN_DPI = 100, 150

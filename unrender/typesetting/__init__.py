@@ -14,11 +14,12 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
-
-from matplotlib.dviread import Dvi, Page
+from typing import TYPE_CHECKING, Protocol, cast
 
 from unrender.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.dviread import Page
 
 Key = tuple[str, int]  # font family, character code
 
@@ -209,6 +210,8 @@ def _document(formulas: Sequence[str], style: Style) -> str:
 
 def read_layouts(dvi: Path, dpi: float) -> list[Layout | None]:
     """Read the pages of a DVI file; None stands for an empty one."""
+    from matplotlib.dviread import Dvi
+
     layouts: list[Layout | None] = []
     with Dvi(str(dvi), dpi) as pages:
         for page in pages:
@@ -217,7 +220,7 @@ def read_layouts(dvi: Path, dpi: float) -> list[Layout | None]:
     return layouts
 
 
-def layout_of(page: Page, dpi: float) -> Layout:
+def layout_of(page: "Page", dpi: float) -> Layout:
     """Turn a page, whose heights count upwards, into a layout."""
     glyphs = tuple(
         _placed(cast(_Metrics, text.font), int(text.glyph), text.x, page.height - text.y, dpi) for text in page.text
