@@ -276,6 +276,22 @@ def test_the_text_layer_corrects_words_and_leaves_formulas_alone():
     assert (right, wrong) == (2, 0)
 
 
+def test_letters_that_a_layer_sets_as_formulas_become_formulas():
+    read = [token for word in ("a", "source", "s,", "seen") for token in (*word, "␣")][:-1]
+    tokens, right, _ = corrected(read, "a source \U0001d460, seen")
+    assert (inline_markdown(tokens), right) == ("a source $s$, seen", 1)
+
+
+def test_spaces_of_the_layer_count_where_letters_stand_close():
+    letters = [("of", 0.0), (" ", 10.0), ("map", 10.2)]
+    characters = [
+        (sign, (left + 5 * place, 0.0, left + 5 * place + 5, 10.0))
+        for text, left in letters
+        for place, sign in enumerate(text)
+    ]
+    assert Layer(PageText(50, 20, tuple(characters)), 50, 20).line(Box(0, 0, 50, 20)) == "of map"
+
+
 def test_a_garbled_text_layer_is_not_believed():
     read = [*"clear", "␣", *"words"]
     tokens, right, wrong = corrected(read, "\x01\x02##@@!!~~")

@@ -36,6 +36,7 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+_FIRST_HALF, _SECOND_HALF = 0xD800 >> 10, 0xDC00 >> 10  # of a character in UTF-16
 _BLANK_CONTRAST = 10  # grey levels
 
 Result = TypeVar("Result")
@@ -170,10 +171,8 @@ class _Pdf:
     def text(self, index: int, name: str) -> PageText:
         def collect(page: "pypdfium2.PdfPage") -> PageText:
             text = page.get_textpage()
-            spots = range(text.count_chars())
-            characters = tuple((text.get_text_range(spot, 1), text.get_charbox(spot, loose=True)) for spot in spots)
             width, height = page.get_size()
-            return PageText(width, height, characters)
+            return PageText(width, height, tuple(_characters(text)))
 
         return self._with_page(index, collect, f"{name}: the page is damaged and its text cannot be read.")
 
@@ -188,6 +187,23 @@ class _Pdf:
                 page.close()  # drawn pages stay in memory otherwise
         except pypdfium2.PdfiumError as error:
             raise ImageError(sentence) from error
+
+
+def _characters(text: "pypdfium2.PdfTextpage") -> Iterator[tuple[str, CharacterBox]]:
+    """Give the characters of a page; PDFium counts those beyond the first plane as two halves."""
+    from pypdfium2 import raw
+
+    first = 0
+    for spot in range(text.count_chars()):
+        code = raw.FPDFText_GetUnicode(text, spot)
+        if code >> 10 == _FIRST_HALF:
+            first = code
+            continue
+        if code >> 10 == _SECOND_HALF and first:
+            code = 0x10000 + ((first & 0x3FF) << 10 | code & 0x3FF)
+        first = 0
+        character = chr(code) if code >> 11 != _FIRST_HALF >> 1 else "\ufffd"
+        yield character, text.get_charbox(spot, loose=True)
 
 
 def _why_closed(data: bytes) -> str:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -17,6 +18,8 @@ _FEW, _MOSTLY, _WORD = 3, 0.5, re.compile(r"[^\W\d_]{3,}")
 _MATHEMATICAL = re.compile("[\u0370-\u03ff\u2032-\u2037\u2100-\u214f\u2190-\u23ff\U0001d400-\U0001d7ff]")
 _WORD_GAP = 0.22  # of a character's height: what is farther apart are two words
 _SPELLINGS = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "\u00a0": " ", "−": "-", "‐": "-"})
+# Letters that are set as formulas, to plain ones.
+_ITALIC = {code: unicodedata.normalize("NFKC", chr(code)) for code in (*range(0x1D434, 0x1D468), 0x210E)}
 _SOFT = ("\u00ad", "\x02", "\ufffe")  # how PDFs and PDFium write a hyphen at the end of a line
 TRUSTED = 0.6  # share of the pieces of a page that agree, for the others to be believed where the reading is unsure
 _UNSURE = 0.85
@@ -39,16 +42,21 @@ class Layer:
         middles = (self._boxes[:, :2] + self._boxes[:, 2:]) / 2
         inside = (middles[:, 0] >= box.x0 - 1) & (middles[:, 0] <= box.x1 + 1)
         inside &= (middles[:, 1] >= box.y0) & (middles[:, 1] <= box.y1)
-        found = [one for one in np.flatnonzero(inside) if self._characters[one].strip()]
+        found = [int(one) for one in np.flatnonzero(inside) if self._characters[one].strip()]
         found.sort(key=lambda one: float(self._boxes[one, 0]))
-        text, before = "", None
+        text, before, last = "", None, -1
         for one in found:
             left, top, right, bottom = self._boxes[one]
-            if before is not None and left - before > _WORD_GAP * max(1.0, bottom - top) * 0.8:
+            apart = before is not None and left - before > _WORD_GAP * max(1.0, bottom - top) * 0.8
+            if apart or (0 <= last < one - 1 and self._blank(last + 1, one)):
                 text += " "
             text += self._characters[one]
-            before = right
+            before, last = right, one
         return unicodedata.normalize("NFC", text.translate(_SPELLINGS))
+
+    def _blank(self, start: int, stop: int) -> bool:
+        """Say whether the layer has nothing but blanks from one character to another."""
+        return stop - start <= _FEW and not "".join(self._characters[start:stop]).strip()
 
     def correct(self, row: ReadRow, box: Box) -> ReadRow:
         """Take the characters of the layer for every piece of text in a line that agrees with it."""
@@ -87,7 +95,7 @@ def corrected(tokens: Sequence[str], said: str) -> tuple[list[str], int, int]:
     """
     read = [character_of(token) if token not in MARKERS or token == SPACE else "" for token in tokens]
     offsets = np.cumsum([0, *(len(one) for one in read)])
-    where = _alignment("".join(read).replace(SOFT_HYPHEN, "-"), said)
+    where = _alignment("".join(read).replace(SOFT_HYPHEN, "-"), said.translate(_ITALIC))
     result: list[str] = []
     right = wrong = 0
     for start, stop, is_text in _runs(tokens):
@@ -95,7 +103,7 @@ def corrected(tokens: Sequence[str], said: str) -> tuple[list[str], int, int]:
         span = said[where[offsets[start]] : where[offsets[stop]]] if is_text else ""
         if not is_text or not own.strip():
             result += tokens[start:stop]
-        elif _agrees(own.strip(), span.strip()):
+        elif _agrees(own.strip(), span.strip().translate(_ITALIC)):
             right += 1
             result += _spelled(own, span, tokens[start:stop])
         else:
@@ -121,7 +129,15 @@ def _spelled(own: str, span: str, tokens: Sequence[str]) -> list[str]:
 
 
 def _tokens(said: str) -> list[str]:
-    return [SOFT_HYPHEN if character in _SOFT else token_of(character) for character in said]
+    """Return the tokens of some text; letters that are set as formulas become formulas."""
+    tokens: list[str] = []
+    for is_formula, run in groupby(said, key=lambda character: ord(character) in _ITALIC):
+        text = "".join(run)
+        if is_formula:
+            tokens += [MATH[0], *text.translate(_ITALIC), MATH[1]]
+        else:
+            tokens += [SOFT_HYPHEN if character in _SOFT else token_of(character) for character in text]
+    return tokens
 
 
 def _alignment(read: str, said: str) -> list[int]:
