@@ -25,8 +25,15 @@ from unrender.reading.systems import Options
 
 SETS = {"receipts": "receipt", "scenes": "scene", "typewritten": "typed", "handwritten": "hand"}
 MOST, SEED = 400, 0
-MEASURES = (metrics.exact, metrics.accuracy_folded, metrics.cer)
 Read = Callable[[Sequence[Image.Image]], list[str]]
+
+
+def cer_caseless(truths: Sequence[str], texts: Sequence[str]) -> metrics.Measure:
+    """The character error rate with capitals and small letters as one: the labels of SROIE are all capitals."""
+    return metrics.cer([truth.upper() for truth in truths], [text.upper() for text in texts])
+
+
+MEASURES = (metrics.exact, metrics.accuracy_folded, metrics.cer, cer_caseless)
 
 
 def make(folder: Path, raw: Path) -> None:
@@ -135,7 +142,8 @@ def measure(folder: Path, model: str, limit: int) -> None:
         "Tesseract 5": lambda: tesseract,
         "RapidOCR": rapid,
     }
-    print("| reader | set | accuracy | folded | cer | ms a crop | n |\n|---|---|---|---|---|---|---|")
+    print("| reader | set | accuracy | folded | cer | cer, case ignored | ms a crop | n |")
+    print("|---|---|---|---|---|---|---|---|")
     for name, open_reader in readers.items():
         read = open_reader()
         for path in sorted(path for path in folder.iterdir() if (path / "labels.tsv").exists()):

@@ -47,6 +47,7 @@ _LARGE = 1.3  # times the smallest letters of a page: those of a heading
 _UNKNOWN = 0.6  # a page whose lines are less sure than this, in the mean, is not understood
 _NUMBERED = re.compile(r"^(\d+(?:\.\d+)*)\.?\s")
 _DEEPEST = 4
+_WORDS = 8  # of a heading with a full stop, at most
 _EMPTY = " `´"  # what a line without anything to read is sometimes read as
 _BULLET = re.compile(r"^(?:•|–|∙|◦|\*)\s+")
 _LABEL = re.compile(r"^(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)|\d{1,2}\.|\[\d{1,3}\])\s+\S")
@@ -210,8 +211,8 @@ def _block(piece: _Piece, straight: Straight) -> Block:
 
 
 def _is_broken_off(text: str) -> bool:
-    """Say whether a text begins or ends in the middle of a sentence, as no heading does."""
-    return text[:1].islower() or text.endswith((",", ";"))
+    """Say whether a text begins or ends in the middle of a sentence, or is a long one, as no heading is."""
+    return text[:1].islower() or text.endswith((",", ";", ":")) or (text.endswith(".") and text.count(" ") > _WORDS)
 
 
 def _cells(piece: _Piece) -> list[list[str]]:
