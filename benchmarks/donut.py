@@ -28,7 +28,7 @@ from unrender.evaluation.datasets.folders import open_sroie
 from unrender.evaluation.scoring import fields_of
 from unrender.metrics import score_records, tree_accuracy
 from unrender.reading.reader import Reader
-from unrender.reading.receipts import FIELDS
+from unrender.reading.receipt.fields import FIELDS
 
 COUNT, TARGET = 111, 0.60
 MODELS = ("donut-receipt", "receipt")

@@ -20,7 +20,7 @@ from unrender.evaluation.datasets import Example
 from unrender.evaluation.datasets.folders import open_sroie
 from unrender.metrics import record_f1
 from unrender.reading.labels import LabelSystem
-from unrender.reading.receipts import FIELDS, LABELS, find_fields
+from unrender.reading.receipt.fields import FIELDS, LABELS, find_fields
 from unrender.words import RapidReader, WordPage, part_words, receipt_lexicon
 
 

@@ -9,7 +9,7 @@ from unrender.checkpoints.vocabulary import wordpiece
 from unrender.engines.labelling import LabelTokenizer
 from unrender.models.config import ImagePrep
 from unrender.models.layoutlmv2 import LabelConfig, LayoutConfig, SmallCnnConfig
-from unrender.reading.receipts import LABELS
+from unrender.reading.receipt.fields import LABELS
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:/-()&$"

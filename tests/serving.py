@@ -26,7 +26,7 @@ from unrender.documents import Box
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.reading.labels import LabelSystem
 from unrender.reading.reader import Reader
-from unrender.reading.receipts import LABELS
+from unrender.reading.receipt.fields import LABELS
 from unrender.reading.text import TextSystem
 from unrender.server import Limits, Shelf, configure, create_app
 from unrender.tokens import LatexTokenizer

@@ -15,7 +15,7 @@ from unrender.decoding.calibration import AS_IT_IS, confidence_of, fit_line, log
 from unrender.evaluation.calibrate import cross_validated_error, fit_lines
 from unrender.evaluation.scoring import Judged
 from unrender.metrics import calibration_error
-from unrender.reading.receipts import Calibration, box_of
+from unrender.reading.receipt.fields import Calibration, box_of
 from unrender.training.receipt.made_documents import make_document
 from unrender.words import Word
 

@@ -21,7 +21,7 @@ from unrender.images.opening import open_pages
 from unrender.layers.spatial import LabelModel
 from unrender.reading.labels import LabelSystem
 from unrender.reading.reader import Reader
-from unrender.reading.receipts import FIELDS, LABELS
+from unrender.reading.receipt.fields import FIELDS, LABELS
 from unrender.reading.systems import UNWATCHED, Options, Sheet, Watch, open_sheet
 from unrender.words import Lexicon, Word, WordPage
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from unrender.reading.receipts import FIELDS, parse_amount, parse_date
+from unrender.reading.receipt.amounts import parse_amount
+from unrender.reading.receipt.dates import parse_date
+from unrender.reading.receipt.fields import FIELDS
 from unrender.training.receipt.made_documents import make_document
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from unrender.checkpoints import load, resolve
 from unrender.reading.labels import LabelSystem
-from unrender.reading.receipts import FIELDS
+from unrender.reading.receipt.fields import FIELDS
 from unrender.training.receipt.made_documents import MadeDocument, make_document
 from unrender.words import WordPage
 

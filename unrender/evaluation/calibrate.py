@@ -15,7 +15,7 @@ from unrender.evaluation.evaluate import Progress, Reads, Words, evaluate
 from unrender.evaluation.scoring import Judged, judge
 from unrender.metrics import calibration_error
 from unrender.models.config import TextConfig
-from unrender.reading.receipts import FIELDS
+from unrender.reading.receipt.fields import FIELDS
 from unrender.reading.systems import DEFAULTS, Options
 
 _FOLDS = 5

@@ -16,7 +16,18 @@ from unrender.errors import ModelError, UnrenderError
 from unrender.images.opening import prepare
 from unrender.metrics import find_entities
 from unrender.models.layoutlmv2 import LabelConfig
-from unrender.reading.receipts import FIELDS, LABELS, Calibration, Found, box_of, field_probabilities, find_fields
+from unrender.reading.receipt.details import find_details
+from unrender.reading.receipt.fields import (
+    FIELDS,
+    Calibration,
+    Found,
+    box_of,
+    field_probabilities,
+    find_fields,
+    names_of,
+)
+from unrender.reading.receipt.likeness import UNLIKELY, likeness
+from unrender.reading.receipt.rows import find_rows
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import Task
 from unrender.words import Lexicon, WordPage, WordReader, find_pdf_words, open_reader, part_words, read_given
@@ -24,6 +35,7 @@ from unrender.words import Lexicon, WordPage, WordReader, find_pdf_words, open_r
 LEXICON = "lexicon.txt"  # in a model folder: parts words that OCR ran together
 PDF_DPI = 150  # pages of a PDF are drawn so that OCR can read them
 _DIGITS = 4
+_NO_RECEIPT = "this does not look like a receipt"
 
 
 @dataclass(frozen=True)
@@ -52,6 +64,11 @@ class LabelSystem:
     @property
     def task(self) -> Task:
         return tasks.find(self.config.task)
+
+    @property
+    def finds_receipts(self) -> bool:
+        """Whether the labels are fields of receipts, each of which stands there once at most."""
+        return set(FIELDS) <= set(names_of(self.config.labels))
 
     @property
     def dpi(self) -> int:
@@ -94,7 +111,8 @@ class LabelSystem:
         if not words.words:
             return sheet.page(Status("empty"))
         block = self.read_words(words, sheet.image, calibrated=options.calibrated, check=check)
-        return sheet.page(COMPLETE, (block,))
+        doubtful = self.finds_receipts and not block.children
+        return sheet.page(Status("unlikely", reason=_NO_RECEIPT) if doubtful else COMPLETE, (block,))
 
     def words_of(self, sheet: Sheet, given: str | Path | None = None) -> WordPage:
         """Take the words that are known or given in a file, else the PDF's own, else let OCR find them."""
@@ -114,7 +132,7 @@ class LabelSystem:
     ) -> Block:
         """Label the words of a page and put together what they say; `check` may raise to stop it."""
         scores = self._score(page, image, check)
-        if self.config.labels == LABELS:
+        if self.finds_receipts:
             return self._receipt(page, scores, Calibration(*(self.config.calibration if calibrated else ())))
         return self._entities(page, scores)
 
@@ -127,17 +145,22 @@ class LabelSystem:
         return label_words(self.engine, self.tokenizer, page.texts, page.normalised(), pixels, check)
 
     def _receipt(self, page: WordPage, scores: Scores, calibration: Calibration) -> Block:
-        found = find_fields(page.words, field_probabilities(scores, self.config.labels, self.config.temperature))
-        parts = [_field(page, found[name], calibration) for name in FIELDS if name in found]
-        by_name = {part.kind: part for part in parts}
-        fields: dict[str, Json] = {name: _object(by_name[name]) if name in by_name else None for name in FIELDS}
-        sure = [part.confidence or 0.0 for part in parts]
+        """Put together the fields and details of a receipt; all of them null if the page does not look like one."""
+        names = names_of(self.config.labels)
+        shares = field_probabilities(scores, self.config.labels, self.config.temperature)
+        found, rows = find_fields(page.words, shares, names), find_rows(page.words)
+        chance = likeness(rows, found)
+        found = found if chance >= UNLIKELY else {}
+        parts = {name: _field(page, found[name], calibration) for name in names if name in found}
+        fields: dict[str, Json] = {name: _object(parts[name]) if name in parts else None for name in names}
+        fields |= find_details(rows if found else [], found).as_json()
+        sure = [part.confidence or 0.0 for name, part in parts.items() if name in FIELDS]
         return Block(
             kind="fields",
-            text="\n".join(f"{part.kind}: {part.text}" for part in parts),
+            text="\n".join(f"{name}: {part.text}" for name, part in parts.items()),
             fields=fields,
-            children=tuple(parts),
-            confidence=sum(sure) / len(FIELDS),  # a field that is missing makes a receipt unlikely
+            children=tuple(parts.values()),
+            confidence=chance * sum(sure) / len(FIELDS) if found else chance,
         )
 
     def _entities(self, page: WordPage, scores: Scores) -> Block:

@@ -135,7 +135,7 @@ def find_rows(boxes: Sequence[Box]) -> list[list[int]]:
 
 
 def _read(boxes: Sequence[Box], members: list[int], page_width: float, depth: int) -> list[list[int]]:
-    rows = _rows(boxes, members)
+    rows = group_rows(boxes, members)
     if depth >= _MAX_DEPTH or len(rows) < _COLUMN_LINES:
         return rows
     for start, stop in _blocks(boxes, rows):
@@ -149,7 +149,7 @@ def _read(boxes: Sequence[Box], members: list[int], page_width: float, depth: in
     return rows
 
 
-def _rows(boxes: Sequence[Box], members: list[int]) -> list[list[int]]:
+def group_rows(boxes: Sequence[Box], members: Iterable[int]) -> list[list[int]]:
     """Join what stands side by side at the same height; rows from top to bottom."""
     rows: list[list[int]] = []
     for index in sorted(members, key=lambda index: (boxes[index].y0 + boxes[index].y1, boxes[index].x0)):
@@ -224,7 +224,7 @@ def _columns(boxes: Sequence[Box], members: list[int], page_width: float) -> tup
 
 
 def _is_running_text(boxes: Sequence[Box], members: list[int]) -> bool:
-    rows = _rows(boxes, members)
+    rows = group_rows(boxes, members)
     left, right = min(boxes[index].x0 for index in members), max(boxes[index].x1 for index in members)
     filled = [sum(boxes[index].width for index in row) for row in rows]
     words_like_text = float(np.median([boxes[index].height for index in members])) * _COLUMN_LINES

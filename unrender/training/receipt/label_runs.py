@@ -2,7 +2,7 @@
 
 import importlib.util
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,11 +23,20 @@ from unrender.layers.spatial import LabelModel
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, LabelConfig, LayoutConfig, with_labels
 from unrender.reading.labels import LEXICON, LabelSystem
 from unrender.reading.reader import Reader
-from unrender.reading.receipts import FIELDS, LABELS
+from unrender.reading.receipt.fields import FIELDS, LABELS
 from unrender.training.objectives import Labelling, Pretraining
 from unrender.training.receipt.label_batches import LabelBatch, LabelledPage, LabelStream, PageNoise
 from unrender.training.receipt.pretraining import Beginning, PretrainBatch, PretrainStream, Tasks
-from unrender.training.receipt.sets import form_page, made_pages, plain, read_forms, receipt_page, recognised_pages
+from unrender.training.receipt.sets import (
+    form_page,
+    made_pages,
+    marked_pages,
+    other_pages,
+    plain,
+    read_forms,
+    receipt_page,
+    recognised_pages,
+)
 from unrender.training.recipe import Recipe, Schedule
 from unrender.training.runs import MODEL, Prepared, Request
 from unrender.words import RapidReader, receipt_lexicon
@@ -110,13 +119,16 @@ class PretrainingCourse:
 
 @dataclass(frozen=True, kw_only=True)
 class ReceiptCourse:
-    """The receipt reader: receipts with given and recognised words and a few documents made up by us.
+    """The receipt reader: receipts with given and recognised words, and documents made up by us.
 
     It begins with what `layoutlmv2-pretrain` has learnt in the folder beside, if there is one.
     """
 
     made_receipts: int = 150
     made_others: int = 60
+    marked: int = 0  # receipts of seven countries
+    no_receipts: int = 0  # price lists, tables, articles
+    frozen: bool = False  # what looks at the picture learns nothing
     batch: int = 4
     recognised: bool = True
     layout: LayoutConfig = LAYOUTLMV2_MINI.layout
@@ -133,7 +145,7 @@ class ReceiptCourse:
     def prepare(self, request: Request) -> Prepared[LabelBatch]:
         """Open the receipts of `data`; the held-out fifth chooses the weights."""
         data = find_data(request, RECEIPTS)
-        start = find_start(request, request.folder.parent / _PRETRAINED / MODEL)
+        start = find_start(request, request.folder.parent / _PRETRAINED / MODEL, LABELS)
         config = with_labels(replace(LAYOUTLMV2_MINI, layout=self.layout), "receipt", "receipt", LABELS)
         module, tokenizer = begin(config, start, request.folder)
         stream = LabelStream(
@@ -160,7 +172,7 @@ class ReceiptCourse:
             (request.folder / "held-out.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
         return Prepared(
-            objective=Labelling(module),
+            objective=Labelling(module, frozen=self.frozen),
             stream=stream,
             validate=partial(field_scores, reader, held),
             write=write,
@@ -176,6 +188,8 @@ class ReceiptCourse:
         pages += made_pages(data.parent / "made", self.made_receipts, seed=21, kind="receipt")
         for kind in ("form", "letter"):
             pages += made_pages(data.parent / "made", self.made_others // 2, seed=22, kind=kind)
+        pages += marked_pages(data.parent / "made", self.marked, seed=31)
+        pages += other_pages(data.parent / "made", self.no_receipts, seed=32)
         return pages
 
 
@@ -187,12 +201,12 @@ def find_data(request: Request, usual: str) -> Path:
     return data
 
 
-def find_start(request: Request, usual: Path | None = None) -> Start:
+def find_start(request: Request, usual: Path | None = None, labels: Sequence[str] = ()) -> Start:
     """Return the start that was asked for, or the usual one if there is such a folder, or MiniLM."""
     if request.scratch:
         raise ConfigError("LayoutLMv2 does not start from scratch; it starts from MiniLM, or from --start MODEL.")
     if request.start is not None:
-        return folder_start(resolve(request.start))
+        return folder_start(resolve(request.start), labels)
     return folder_start(usual) if usual is not None and usual.is_dir() else minilm_start()
 
 
@@ -207,9 +221,11 @@ def minilm_start() -> Start:
     return Start(weights, wordpiece((folder / "vocab.txt").read_text(encoding="utf-8").splitlines()))
 
 
-def folder_start(folder: Path) -> Start:
-    """Take what another run has learnt; its head is left behind."""
-    weights = {name: array for name, array in load(folder).weights().items() if not name.startswith("head.")}
+def folder_start(folder: Path, labels: Sequence[str] = ()) -> Start:
+    """Take what another run has learnt; its head only if it gives these labels."""
+    loaded = load(folder)
+    kept = bool(labels) and tuple(loaded.label_config.labels) == tuple(labels)
+    weights = {name: array for name, array in loaded.weights().items() if kept or not name.startswith("head.")}
     return Start(weights, (folder / _TOKENIZER).read_text(encoding="utf-8"))
 
 

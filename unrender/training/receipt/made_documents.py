@@ -16,6 +16,7 @@ from unrender.words import Word, WordPage
 
 _PAPER, _INK = 255, 20
 _NUMBERS = ("INVOICE NO", "BILL NO", "DOC NO.", "RECEIPT #", "SLIP NO.")
+_MARK = re.compile(r"\[(\w+)\|([^\]]*)\]")
 _LONGEST_LINE = 42  # characters that fit a receipt
 
 
@@ -45,10 +46,10 @@ class Sheet:
     def write(self, text: str, place: float = 0.0, *, scale: float = 1.0, stay: bool = False) -> None:
         """Put a line at `place` between the margins, 0 left and 1 right; go on below unless told to stay."""
         size = max(8, round(self.size * scale))
-        room, length = self.width - 2 * self.margin, open_font(self.face, size).getlength(text)
+        room, length = self.width - 2 * self.margin, open_font(self.face, size).getlength(strip_marks(text))
         if length > room:  # a wide font
             size = max(8, int(size * room / length))
-            length = open_font(self.face, size).getlength(text)
+            length = open_font(self.face, size).getlength(strip_marks(text))
         left = self.margin + place * max(0.0, room - length)
         self.lines.append((text, left, self.top, size))
         if not stay:
@@ -233,10 +234,10 @@ def finish(kind: str, sheet: Sheet, rng: np.random.Generator, fields: dict[str, 
     words: list[Word] = []
     for number, (text, left, top, size) in enumerate(sheet.lines):
         font = open_font(sheet.face, size)
-        pen.text((left, top), text, font=font, fill=_INK)
+        pen.text((left, top), strip_marks(text), font=font, fill=_INK)
         for found in re.finditer(r"\S+", text):
-            start = left + font.getlength(text[: found.start()])
-            x0, y0, x1, y1 = pen.textbbox((start, top), found[0], font=font)
+            start = left + font.getlength(strip_marks(text[: found.start()]))
+            x0, y0, x1, y1 = pen.textbbox((start, top), strip_marks(found[0]), font=font)
             words.append(Word(found[0], Box(max(0.0, x0), max(0.0, y0), min(x1, sheet.width), min(y1, height)), number))
     for x0, x1, y in sheet.rules:
         pen.line((x0, y, x1, y), fill=_INK)
@@ -258,6 +259,17 @@ def new_sheet(rng: np.random.Generator, width: int, characters: int, fonts: Sequ
     margin = int(width * rng.uniform(0.02, 0.1))
     size = max(9, int((width - 2 * margin) / (characters * 0.64)))
     return Sheet(width, margin, rng, phrases.pick(rng, fonts or faces()), size, top=margin)
+
+
+def find_mark(word: str) -> str:
+    """Return the field that a word is marked with; empty if none."""
+    found = _MARK.search(word)
+    return found[1] if found else ""
+
+
+def strip_marks(text: str) -> str:
+    """Return a text as it is seen: `[total|12,50]` is 12,50."""
+    return _MARK.sub(lambda found: found[2], text)
 
 
 @lru_cache

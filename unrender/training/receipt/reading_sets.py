@@ -25,7 +25,7 @@ from unrender.evaluation.datasets.folders import open_sroie
 from unrender.images.pixels import Placement, place
 from unrender.models.config import ImagePrep
 from unrender.models.donut import RECEIPT_FIELDS, SMALL_TOKENS, donut_small
-from unrender.reading.receipts import LABELS
+from unrender.reading.receipt.fields import LABELS
 from unrender.tokens import CharacterTokenizer
 from unrender.training.data import Gray, Sample, write_cache
 from unrender.training.receipt.made_documents import faces, make_document

@@ -15,10 +15,14 @@ from rapidfuzz import fuzz
 from unrender.documents import Box
 from unrender.errors import DataError
 from unrender.evaluation.datasets import Example
-from unrender.reading.receipts import LABELS, is_currency, parse_amount, parse_date
+from unrender.reading.receipt.amounts import parse_amount
+from unrender.reading.receipt.dates import parse_date
+from unrender.reading.receipt.fields import LABELS, is_currency
 from unrender.training.batches import IGNORED
 from unrender.training.receipt.label_batches import LabelledPage
-from unrender.training.receipt.made_documents import make_document
+from unrender.training.receipt.made_documents import MadeDocument, make_document
+from unrender.training.receipt.made_others import make_other
+from unrender.training.receipt.made_receipts import make_marked
 from unrender.training.receipt.pretraining import PlainPage
 from unrender.words import Word, WordPage, WordReader, part_words, receipt_lexicon
 
@@ -93,20 +97,38 @@ def page_from_json(text: str) -> WordPage:
 
 def made_pages(folder: Path, count: int, seed: int, kind: str = "") -> list[LabelledPage]:
     """Make up documents and save their pictures; receipts are labelled, in the others every word is outside."""
-    folder.mkdir(parents=True, exist_ok=True)
     pages = []
     for number in range(count):
         made = make_document(np.random.default_rng([seed, number]), kind)
-        path = folder / f"{made.kind}-{seed}-{number:05d}.png"
-        if not path.is_file():
-            made.image.save(path)
-        labels = (
-            label_receipt(made.page.words, made.fields) if made.fields else [LABELS.index("O")] * len(made.page.words)
-        )
-        lines = tuple(word.line for word in made.page.words)
-        boxes = made.page.normalised()
-        pages.append(LabelledPage(path.stem, path, tuple(made.page.texts), boxes, lines, tuple(labels)))
+        outside = [LABELS.index("O")] * len(made.page.words)
+        labels = label_receipt(made.page.words, made.fields) if made.fields else outside
+        pages.append(_saved(folder, f"{seed}-{number:05d}", made, labels))
     return pages
+
+
+def marked_pages(folder: Path, count: int, seed: int) -> list[LabelledPage]:
+    """Make up receipts of seven countries, whose labels are exact, and save their pictures."""
+    makers = (make_marked(np.random.default_rng([seed, number])) for number in range(count))
+    return [_saved(folder, f"{seed}-{number:05d}", made.document, made.labels) for number, made in enumerate(makers)]
+
+
+def other_pages(folder: Path, count: int, seed: int) -> list[LabelledPage]:
+    """Make up documents that are no receipts, every word outside, and save their pictures."""
+    makers = (make_other(np.random.default_rng([seed, number])) for number in range(count))
+    outside = LABELS.index("O")
+    return [
+        _saved(folder, f"{seed}-{number:05d}", made, [outside] * len(made.page.words))
+        for number, made in enumerate(makers)
+    ]
+
+
+def _saved(folder: Path, name: str, made: MadeDocument, labels: Sequence[int]) -> LabelledPage:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{made.kind.replace(' ', '-')}-{name}.png"
+    if not path.is_file():
+        made.image.save(path)
+    lines = tuple(word.line for word in made.page.words)
+    return LabelledPage(path.stem, path, tuple(made.page.texts), made.page.normalised(), lines, tuple(labels))
 
 
 def plain(pages: Sequence[LabelledPage]) -> list[PlainPage]:
