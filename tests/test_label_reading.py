@@ -21,6 +21,7 @@ from unrender.images.opening import open_pages
 from unrender.layers.spatial import LabelModel
 from unrender.reading.labels import LabelSystem
 from unrender.reading.reader import Reader
+from unrender.reading.receipt.details import DETAILS
 from unrender.reading.receipt.fields import FIELDS, LABELS
 from unrender.reading.systems import UNWATCHED, Options, Sheet, Watch, open_sheet
 from unrender.words import Lexicon, Word, WordPage
@@ -85,14 +86,19 @@ def test_each_field_has_text_confidence_and_place(work):
     page = read_one(work, Image.new("RGB", (100, 100)))
     [block] = page.blocks
     assert page.status.kind == "complete"
-    assert {name: field["text"] for name, field in block.fields.items()} == {
+    assert {name: block.fields[name]["text"] for name in FIELDS} == {
         "company": "ACME TRADING",
         "date": "12/03/2018",
         "address": "NO 1 HIGH STREET",
         "total": "9.90",
     }
     assert block.fields["company"]["box"] == [10, 0, 60, 18]
-    assert all(0.5 < field["confidence"] <= 1 for field in block.fields.values())
+    assert all(0.5 < block.fields[name]["confidence"] <= 1 for name in FIELDS)
+    assert {name: block.fields[name] for name in ("amount", "iso_date", "currency")} == {
+        "amount": 9.9,
+        "iso_date": "2018-03-12",
+        "currency": None,
+    }
     assert block.confidence > 0.5
 
 
@@ -108,9 +114,11 @@ def test_a_receipt_without_a_total_gives_null_for_it(tmp_path):
 def test_a_picture_that_is_no_receipt_says_so_by_low_confidence(tmp_path):
     config = layout_models.tiny()
     work = LabelSystem(config, KnowingEngine(()), layout_models.tokenizer(tmp_path, config))
-    block = work.read_words(page(), Image.new("RGB", (100, 100)))
-    assert block.fields == dict.fromkeys(FIELDS)
-    assert block.confidence == 0
+    words = tuple(Word(text, Box(10, 10 * n, 60, 10 * n + 8), n) for n, text in enumerate(["AREA", "AUSTRIA", "83,879"]))
+    found = read_one(replace(work, find_words=lambda _: WordPage(100, 100, words)), Image.new("RGB", (100, 100)))
+    assert found.blocks[0].fields == dict.fromkeys((*FIELDS, *DETAILS))
+    assert found.blocks[0].confidence < 0.1
+    assert str(found.status) == "unlikely: this does not look like a receipt"
 
 
 def test_a_page_without_words_is_empty(tmp_path):
@@ -184,7 +192,7 @@ def test_the_reader_opens_a_page_model_and_takes_given_words(folder, picture):
     reader = Reader.open(folder)
     document = reader.read(picture, Options(words=picture.with_name("words.json")))
     assert document.task == "receipt"
-    assert set(document.blocks[0].fields) == set(FIELDS)
+    assert set(document.blocks[0].fields) == {*FIELDS, *DETAILS}
 
 
 def test_words_that_cannot_be_used_fail_the_page_with_a_sentence(folder, picture):
@@ -216,7 +224,7 @@ def test_the_command_line_prints_fields_as_json_and_draws_them(folder, picture, 
         "read", picture, "-t", "receipt", "-m", folder, "--words", picture.with_name("words.json"), "--overlay", overlay
     )
     assert ran.code == 0, ran.err
-    assert set(json.loads(ran.out)) == set(FIELDS)
+    assert set(json.loads(ran.out)) == {*FIELDS, *DETAILS}
     with Image.open(overlay) as drawn:
         assert drawn.size == (100, 100)
 

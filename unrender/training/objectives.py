@@ -102,19 +102,22 @@ class Transcription(Objective[Batch]):
 
 
 class Labelling(Objective[LabelBatch]):
-    """Cross-entropy of the label of each word's first token; a `frozen` picture is looked at as it always was."""
+    """Cross-entropy of the label of each word's first token.
 
-    def __init__(self, module: LabelModel, *, frozen: bool = False) -> None:
+    With `frozen`, what reads words, places and picture learns nothing, nor do so many of the layers above it less one.
+    """
+
+    def __init__(self, module: LabelModel, *, frozen: int = 0) -> None:
         super().__init__(module)
-        self.picture = module.embedding.visual if frozen and module.layout.visual is not None else None
-        if self.picture is not None:
-            self.picture.requires_grad_(False)
+        self.kept: list[nn.Module] = [module.embedding, *module.encoder.layers[: frozen - 1]] if frozen else []
+        for part in self.kept:
+            part.requires_grad_(False)
 
     def forward(self, batch: LabelBatch) -> Losses:
         labels = torch.from_numpy(batch.labels)
         chosen = labels != IGNORED
-        if self.picture is not None:
-            self.picture.eval()  # what it normalises by stays as it is
+        for part in self.kept:
+            part.eval()  # what it normalises by stays as it is
         scores = self.module(LabelInputs(*(torch.from_numpy(part) for part in batch[:4])))
         total = cross_entropy(scores[chosen], labels[chosen], reduction="sum")
         return {"labels": Part(total, int(chosen.sum()))}

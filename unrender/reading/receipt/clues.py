@@ -24,7 +24,8 @@ _STATES = (
 )
 _STATE = re.compile(rf"(?:,|\b)\s?(?:{_STATES.replace(' ', '|')})[\s,.]+\d{{5}}(?:-\d{{4}})?(?!\d)|\bUSD\b|\bSALES TAX\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"\bRM\s?\d|SDN|€|£|\bEUR\b|\bGST\b|\bVAT\b")
-_DATE_NAMED, _WITH_TIME, _OTHER_DATE = 1.5, 1.0, -3.0
+_DATE_NAMED, _WITH_TIME, _OTHER_DATE = 2.5, 2.0, -3.5
+ONLY_DATE = 2.5  # no other date stands there
 
 
 @dataclass(frozen=True)

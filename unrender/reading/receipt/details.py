@@ -13,6 +13,7 @@ from unrender.reading.receipt.fields import Found
 from unrender.reading.receipt.items import Item, find_items
 from unrender.reading.receipt.rows import Row
 
+DETAILS = ("amount", "currency", "iso_date", "time", "tax", "payment", "phone", "items")
 _RATE = re.compile(r"(\d{1,2}(?:[.,]\d{1,3})?)\s?%")
 _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,18}\d")
 _FEWEST_DIGITS, _MOST_DIGITS = 7, 14

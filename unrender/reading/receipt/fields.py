@@ -6,7 +6,7 @@ must look like a date or an amount is checked, and what the words around it say 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unrender.decoding.calibration import confidence_of
 from unrender.documents import Box
 from unrender.reading.receipt.amounts import is_currency_word
-from unrender.reading.receipt.clues import date_clues, total_clues
+from unrender.reading.receipt.clues import ONLY_DATE, date_clues, total_clues
 from unrender.reading.receipt.dates import DATE, parse_date, parse_time
 from unrender.reading.receipt.keywords import fold
 from unrender.reading.receipt.rows import Row, find_rows
@@ -32,7 +32,7 @@ _AMOUNT = re.compile(
 )
 _REGISTRATION = re.compile(r"\(?\d{5,8}-?[A-Z]\)?", re.IGNORECASE)  # a firm's number, as Malaysia gives them
 _REGISTERED = re.compile(r"(?<=\w)\s*\((?:CO\.?)?\s*(?:REG\.?)?\s*(?:NO\.?)?\s*:?\s*\d{4,8}-?[A-Z]\)$", re.IGNORECASE)
-_MAX_DATE_WORDS = 4
+_MAX_DATE_WORDS = 6
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1
 _NEXT_LINE = {"company": 4.0, "address": 0.0}  # log-odds that a run must win to go on in the next line
 _WITHIN_LINE = 5.0  # log-odds that a run must win to begin or end within a line
@@ -41,7 +41,7 @@ _MEANT = 0.5  # a currency beside the amount belongs to the total from here on
 _MIN_SCORES = {"company": 0.15, "date": 0.15, "address": 0.15, "total": 0.3}  # below, a field is said to be absent
 _MIN_OWN_SCORE = 0.3
 _SUREST = 4.0  # log-odds: the network's opinion of a total or date counts no more than this
-_CLUES = 0.6  # how much a clue counts beside it
+_CLUES = 1.0  # how much a clue counts beside it
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,19 @@ def _best_date(words: Sequence[Word], rows: Sequence[Row], share: NDArray[np.flo
     """Take the likeliest of all things on the page that are dates."""
     clues = _clues_of_rows(rows)
     candidates: dict[str, list[Found]] = {}
+    for indices, text in _find_dates(words):
+        found = Found("date", text, indices, _mean_score(share, indices))
+        candidates.setdefault(text.upper(), []).append(found)
+    alone = ONLY_DATE if len(candidates) == 1 else 0.0
+    weighed = {
+        text: [replace(one, score=_weighed(one.score, clues.get(one.words[0], 0.0) + alone)) for one in found]
+        for text, found in candidates.items()
+    }
+    return _likeliest(weighed)
+
+
+def _find_dates(words: Sequence[Word]) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield the words and the text of everything on the page that is a date."""
     for start in range(len(words)):
         for stop in range(start + 1, min(len(words), start + _MAX_DATE_WORDS) + 1):
             if words[stop - 1].line != words[start].line:
@@ -157,12 +170,8 @@ def _best_date(words: Sequence[Word], rows: Sequence[Row], share: NDArray[np.flo
             if match is None or parse_date(text) is None:
                 continue
             if match.start() < len(words[start].text) and match.end() > len(text) - len(words[stop - 1].text):
-                indices = tuple(range(start, stop))
-                score = _weighed(_mean_score(share, indices), clues.get(start, 0.0))
-                found = Found("date", text[match.start() : match.end()], indices, score)
-                candidates.setdefault(found.text.upper(), []).append(found)
+                yield tuple(range(start, stop)), text[match.start() : match.end()]
             break
-    return _likeliest(candidates)
 
 
 def _clues_of_rows(rows: Sequence[Row]) -> dict[int, float]:

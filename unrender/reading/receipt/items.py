@@ -37,7 +37,7 @@ def find_items(rows: Sequence[Row], total: float | None) -> tuple[Item, ...]:
             waiting = ""
             continue
         if not row.amounts:
-            waiting = row.text if _LETTERS.search(row.text) else waiting
+            waiting = row.text if _LETTERS.search(row.text) and not keywords.TOTAL.search(row.folded) else ""
             continue
         item = _item(row, waiting)
         waiting = ""

@@ -128,7 +128,7 @@ class ReceiptCourse:
     made_others: int = 60
     marked: int = 0  # receipts of seven countries
     no_receipts: int = 0  # price lists, tables, articles
-    frozen: bool = False  # what looks at the picture learns nothing
+    frozen: int = 0  # how many parts learn nothing: what reads words and picture, then the layers above it
     batch: int = 4
     recognised: bool = True
     layout: LayoutConfig = LAYOUTLMV2_MINI.layout
