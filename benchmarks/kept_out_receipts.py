@@ -61,75 +61,12 @@ class Place:
     closing: str
 
 
-PLACES = (
-    Place(
-        language="en", comma=False, money=("${}", "$ {}", "{} USD"), days=("%m/%d/%Y", "%b %d %Y", "%m-%d-%y", "%A, %B %d, %Y"),
-        shops="Quill & Page Books;Ironwood Hardware;Cascade Inn;Yellow Top Taxi;Museum of Flight & Sail;Snip Salon;Bluebell Florist",
-        streets="77 Juniper Ct;4100 W Elm St;9 Wharf Plaza", towns="Spokane, WA 99201;Tucson, AZ 85701;Macon, GA 31201",
-        phones="(509) 555-0144;520-555-0171", totals="AMOUNT PAYABLE;Total fare;TOTAL (USD);Total for stay;You paid;Balance to pay",
-        nets="Pre-tax;Room charges;Net amount", taxes="Sales Tax 8.9%;Occupancy tax 12%;City tax 3.5%", paid="Paid by Amex;Discover;Cash received",
-        day_words="Issued;Transaction date:;Checkout;Printed on;", other_days="Return by;Valid until;Arrival",
-        particulars="Folio 88213;Cab 4471;Associate 17;Guest J. Rowan;Seat 14C;Room 212", goods="Hammer 16oz;Field Guide;Room 212 night;"
-        "Base fare;Adult admission;Wash & cut;Tulips x10;Wood screws;Novel, paperback;Toll plaza 3", columns="Qty Description Price Amount",
-        closing="Come back soon!;No refunds after 14 days;Drive safely",
-    ),
-    Place(
-        language="en", comma=False, money=("£{}", "{} GBP"), days=("%d.%m.%Y", "%d %B %Y", "%d/%m/%y", "%a %d %b %Y"),
-        shops="The Lamb Inn;Castle Museum Shop;Northway Coaches;Barnet & Daughters Books;Trim Barbers;Quay Laundrette;Meadow Florists",
-        streets="3 Mill Lane;The Old Forge, Church Row;114 Dock Road", towns="Exeter EX1 1AA;Perth PH1 5TJ;Norwich NR3 1GN",
-        phones="01392 555 014;01738 555112", totals="AMOUNT PAYABLE;Total fare;To pay;Total inc VAT;Balance;Total charge", nets="Net;Before VAT;Ex VAT",
-        taxes="VAT 20%;of which VAT 20%", paid="Paid by card;Contactless;Cash", day_words="Issued:;Tax point;Printed;;Dated",
-        other_days="Valid until;Exchange by;Depart", particulars="Bill 5521;Coach 12;Room 8;Staff: Una;Ticket 00931;Ref QX-4471",
-        goods="Double room;Adult return;Short cut;Service wash;Guide book;Roses, dozen;Postcards;Child ticket;Breakfast", columns="Item Qty Each Total",
-        closing="Cheers!;Registered in England;Have a safe journey",
-    ),
-    Place(
-        language="de", comma=True, money=("{} €", "{} EUR", "€ {}"), days=("%d.%m.%Y", "%d.%m.%y", "%d. %B %Y", "%d-%m-%Y"),
-        shops="Hotel Krone;Buchhandlung Seitenweise;Taxi Schmitt;Baumarkt Holzapfel;Stadtmuseum;Friseur Haarscharf;Blumen Iris",
-        streets="Burgplatz 3;An der Mühle 17;Gerbergasse 8", towns="99084 Erfurt;24103 Kiel;A-5020 Salzburg;86150 Augsburg", phones="0361 / 555 12;+49 431 55501",
-        totals="Zahlbetrag;Fahrpreis gesamt;Gesamtpreis;Zu bezahlen;Bruttobetrag;Endsumme", nets="Nettosumme;Netto 19%;Leistung netto",
-        taxes="19 % MwSt;MwSt 7 %;zzgl. 19% USt", paid="Bezahlt mit Karte;Bar erhalten;Visa Debit", day_words="Ausgestellt am;Rechnungsdatum;vom;;Belegdatum",
-        other_days="Gültig bis;Anreise;Umtausch bis", particulars="Zimmer 21;Wagen 88;Rg.-Nr. 2024-771;Stuhl 3;Steuernummer 151/220/0091;Gast: Weber",
-        goods="Übernachtung;Frühstück;Roman, TB;Fahrt 12,4 km;Dübel 8mm;Eintritt Erw.;Waschen & Schneiden;Rosen;Bohrer 6mm;Zuschlag", columns="Menge Artikel Einzel Gesamt",
-        closing="Wir freuen uns auf Sie;Kein Umtausch ohne Beleg;Gute Heimreise",
-    ),
-    Place(
-        language="fr", comma=True, money=("{} €", "{}€", "{} EUR"), days=("%d/%m/%Y", "%d %B %Y", "%d.%m.%y", "%d-%m-%Y"),
-        shops="Hôtel du Pont;Librairie Papyrus;Taxi Azur;Quincaillerie Leroux;Musée des Arts;Coiffure Élise;Fleurs d'Avril",
-        streets="8 quai des Tanneurs;14 impasse Verte;2 route de Dijon", towns="21000 Dijon;29200 Brest;67000 Strasbourg", phones="03 80 55 01 44;02.98.55.01.12",
-        totals="Montant à payer;Prix TTC;Total à régler;TOTAL TTC EUR;Somme due;Montant dû", nets="Total hors taxes;Prix HT;Base HT", taxes="TVA 20 %;TVA (10%)",
-        paid="Payé par carte;Espèces;Carte Visa", day_words="Émis le;Date d'achat;Fait le;;Du", other_days="Valable jusqu'au;Arrivée;Échange avant le",
-        particulars="Chambre 14;Course 8812;Bon 4471;Vendeuse Zoé;Place 22;Dossier XK77", goods="Nuitée;Petit déjeuner;Roman poche;Course;Vis inox;Entrée adulte;"
-        "Coupe femme;Bouquet;Marteau;Taxe de séjour", columns="Qté Désignation PU Montant", closing="À très bientôt;Ni repris ni échangé;Bon voyage",
-    ),
-    Place(
-        language="es", comma=True, money=("{} €", "{}€", "{} EUR"), days=("%d/%m/%Y", "%d-%m-%y", "%d de %B de %Y", "%d.%m.%Y"),
-        shops="Hostal La Luna;Librería Cervantina;Radio Taxi Sur;Ferretería Ortiz;Museo del Mar;Peluquería Inés;Floristería Jara",
-        streets="Rúa Nova 5;Camino Viejo 22;Ronda Norte, 101", towns="27001 Lugo;06001 Badajoz;30001 Murcia", phones="982 55 01 44;Tel 924 550 112",
-        totals="TOTAL A ABONAR;Importe total;Total servicio;Total con IVA;Líquido a pagar;Importe a pagar", nets="Base;Importe neto;Base imponible",
-        taxes="IVA 21 %;IVA (10 %)", paid="Abonado con tarjeta;Metálico;Pagado VISA", day_words="Emitido el;Fecha de venta;A fecha;;Día", other_days="Válido hasta;Llegada;Cambios hasta",
-        particulars="Hab. 12;Licencia 771;Vendedor 3;Butaca 14;Doc. 2024/881;Reserva QK12", goods="Noche doble;Desayuno;Novela;Carrera;Tornillos;Entrada general;"
-        "Corte y lavado;Ramo;Martillo;Suplemento", columns="Cant. Concepto Precio Importe", closing="Hasta pronto;No se admiten devoluciones;Feliz viaje",
-    ),
-    Place(
-        language="it", comma=True, money=("€ {}", "{} €", "{} EUR"), days=("%d/%m/%Y", "%d.%m.%Y", "%d %B %Y", "%d-%m-%y"),
-        shops="Albergo Tre Pini;Libreria del Borgo;Radiotaxi Levante;Ferramenta Galli;Museo Civico;Parrucchiera Mina;Fiori di Bosco",
-        streets="Vicolo Stretto 4;Strada Vecchia 19;Lungolago 33", towns="38122 Trento;06121 Perugia;73100 Lecce", phones="0461 550144;Tel 075 5501 12",
-        totals="TOTALE FATTURA;Importo dovuto;Totale corsa;Totale da saldare;TOTALE IVA INCLUSA;Da pagare", nets="Netto;Imponibile 22%;Importo netto", taxes="IVA 22 %;Iva 10%",
-        paid="Pagato con carta;Contanti;Bancomat", day_words="Emesso il;Data vendita;Li;;Data", other_days="Valido fino al;Arrivo;Cambi entro il",
-        particulars="Camera 9;Corsa 4471;Commessa Lia;Posto 11B;Fattura 88/2024;Cod. XK12", goods="Pernottamento;Colazione;Romanzo;Corsa;Viti inox;Ingresso intero;"
-        "Taglio e piega;Mazzo rose;Martello;Supplemento", columns="Q.tà Descrizione Prezzo Importo", closing="A presto;Non si effettuano rimborsi;Buon rientro",
-    ),
-    Place(
-        language="nl", comma=True, money=("€ {}", "€{}", "{} EUR"), days=("%d-%m-%Y", "%d/%m/%y", "%d %B %Y", "%d.%m.%Y"),
-        shops="Hotel De Duif;Boekhandel Bladzij;Taxi Centraal;Bouwmarkt Hout;Scheepvaartmuseum;Kapper Knip;Bloemen Iris",
-        streets="Brink 7;Havenkade 21;Molenpad 3", towns="8011 PK Zwolle;4331 GE Middelburg;6211 CR Maastricht", phones="038-5550144;+31 43 555 01 12",
-        totals="Te voldoen;Ritprijs totaal;Totaal inclusief;Totaalprijs;Verschuldigd bedrag;Nog te betalen", nets="Excl. btw;Netto bedrag;Exclusief", taxes="21% btw;btw 9%",
-        paid="Voldaan per pin;Contant voldaan;Creditcard", day_words="Afgegeven op;Factuurdatum;d.d.;;Datum", other_days="Geldig tot;Aankomst;Ruilen tot",
-        particulars="Kamer 14;Rit 8812;Verkoper 3;Stoel 22;Ref. XK77;Gast: Jansen", goods="Overnachting;Ontbijt;Roman;Rit 9 km;Schroeven;Entree volw.;Knippen;Boeket;Hamer;Toeslag",
-        columns="Aant. Omschrijving Prijs Bedrag", closing="Graag tot ziens;Niet goed, geld terug;Goede thuisreis",
-    ),
-)  # fmt: skip
+def _load() -> tuple[Place, ...]:
+    values = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    return tuple(Place(**{**one, "money": tuple(one["money"]), "days": tuple(one["days"])}) for one in values)
+
+
+PLACES = _load()
 
 
 @dataclass
@@ -183,7 +120,7 @@ class Made:
 def make(rng: np.random.Generator) -> Made:
     """Make up one receipt of a kind that is not trained on."""
     place = PLACES[int(rng.integers(0, len(PLACES)))]
-    pick = lambda options: str(rng.choice([part for part in options.split(";")]))  # noqa: E731
+    pick = lambda options: str(rng.choice(options.split(";")))  # noqa: E731
     canvas = Canvas(int(rng.integers(420, 820)), str(rng.choice(FACES)), 0)
     canvas.size = max(12, int(canvas.width / rng.uniform(24, 34)))
     when = datetime(2016, 1, 1) + timedelta(minutes=int(rng.integers(0, 10 * 365 * 1440)))
@@ -241,7 +178,9 @@ def make_other(rng: np.random.Generator) -> tuple[Image.Image, WordPage]:
         elif kind == 1:
             canvas.put(f"Take {rng.integers(1, 9)} spoons and stir for {rng.integers(2, 30)} minutes, then rest.", 30)
         else:
-            for column, text in enumerate((name, str(rng.integers(1, 40)), _amount(float(rng.lognormal(3, 1)), place.comma))):
+            for column, text in enumerate(
+                (name, str(rng.integers(1, 40)), _amount(float(rng.lognormal(3, 1)), place.comma))
+            ):
                 canvas.put(text, 30 + 200 * column)
         canvas.down()
     image, lines = canvas.draw()
@@ -281,7 +220,12 @@ def _goods(canvas: Canvas, place: Place, goods, style: int, amount) -> None:  # 
             canvas.put(name, x, 0.8)
         canvas.down()
         for name, count, price in goods:
-            cells = (str(count), name[: int(canvas.width * 0.45 / canvas.font().getlength("m"))] or name, amount(price), amount(count * price))
+            cells = (
+                str(count),
+                name[: int(canvas.width * 0.45 / canvas.font().getlength("m"))] or name,
+                amount(price),
+                amount(count * price),
+            )
             if order[0] == 1:
                 columns = [24, canvas.width * 0.5, canvas.width * 0.62, canvas.width * 0.82]
             for x, index in zip(columns, order, strict=True):
@@ -289,7 +233,9 @@ def _goods(canvas: Canvas, place: Place, goods, style: int, amount) -> None:  # 
             canvas.down()
     else:
         for name, count, price in goods:
-            dots = "." * max(3, int((canvas.width * 0.5 - canvas.font().getlength(name)) / canvas.font().getlength(".")))
+            dots = "." * max(
+                3, int((canvas.width * 0.5 - canvas.font().getlength(name)) / canvas.font().getlength("."))
+            )
             canvas.put(f"{name} {dots}" if style == 2 else name, 24)
             canvas.right(amount(count * price))
             canvas.down()
@@ -359,7 +305,13 @@ def main() -> None:
         for name, well in found.items():
             right[name] += well
             if arguments.show and not well:
-                print(number, name, one.total if name == "total" else one.day, fields[name], round(block.confidence or 0, 2))
+                print(
+                    number,
+                    name,
+                    one.total if name == "total" else one.day,
+                    fields[name],
+                    round(block.confidence or 0, 2),
+                )
     null = sum(not block.children for block in blocks[RECEIPTS:])
     said = {name: round(count / RECEIPTS, 4) for name, count in right.items()}
     print(json.dumps({"words": arguments.words, **said, "receipts": RECEIPTS, "others_null": null, "others": OTHERS}))

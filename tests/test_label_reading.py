@@ -114,7 +114,9 @@ def test_a_receipt_without_a_total_gives_null_for_it(tmp_path):
 def test_a_picture_that_is_no_receipt_says_so_by_low_confidence(tmp_path):
     config = layout_models.tiny()
     work = LabelSystem(config, KnowingEngine(()), layout_models.tokenizer(tmp_path, config))
-    words = tuple(Word(text, Box(10, 10 * n, 60, 10 * n + 8), n) for n, text in enumerate(["AREA", "AUSTRIA", "83,879"]))
+    words = tuple(
+        Word(text, Box(10, 10 * n, 60, 10 * n + 8), n) for n, text in enumerate(["AREA", "AUSTRIA", "83,879"])
+    )
     found = read_one(replace(work, find_words=lambda _: WordPage(100, 100, words)), Image.new("RGB", (100, 100)))
     assert found.blocks[0].fields == dict.fromkeys((*FIELDS, *DETAILS))
     assert found.blocks[0].confidence < 0.1

@@ -5,8 +5,10 @@ import pytest
 
 from unrender.reading.receipt.amounts import parse_amount
 from unrender.reading.receipt.dates import parse_date
-from unrender.reading.receipt.fields import FIELDS
+from unrender.reading.receipt.fields import FIELDS, LABELS
 from unrender.training.receipt.made_documents import make_document
+from unrender.training.receipt.made_others import make_other
+from unrender.training.receipt.made_receipts import make_marked
 
 
 @pytest.mark.parametrize("kind", ["receipt", "form", "letter"])
@@ -44,3 +46,26 @@ def test_the_same_seed_makes_the_same_document():
     one, two = (make_document(np.random.default_rng(3)) for _ in range(2))
     assert one.page == two.page
     assert np.array_equal(np.array(one.image), np.array(two.image))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_words_of_a_marked_receipt_are_labelled_with_its_fields(seed):
+    made = make_marked(np.random.default_rng(seed))
+    document = made.document
+    by_field = {name: "" for name in FIELDS}
+    for word, label in zip(document.page.words, made.labels, strict=True):
+        if label > 0:
+            by_field[LABELS[label][2:].lower()] += f" {word.text}"
+    assert document.fields["company"] == by_field["company"].strip()
+    assert document.fields["address"] == by_field["address"].strip()
+    assert document.fields["total"] in by_field["total"]
+    assert parse_amount(document.fields["total"]) is not None
+    assert parse_date(document.fields["date"]) is not None
+    assert not any("|" in word.text for word in document.page.words)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_other_documents_have_words_and_no_fields(seed):
+    made = make_other(np.random.default_rng(seed))
+    assert made.fields == {}
+    assert len(made.page.words) > 10

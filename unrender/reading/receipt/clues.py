@@ -22,7 +22,9 @@ _STATES = (
     "AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA "
     "RI SC SD TN TX UT VT VA WA WV WI WY DC"
 )
-_STATE = re.compile(rf"(?:,|\b)\s?(?:{_STATES.replace(' ', '|')})[\s,.]+\d{{5}}(?:-\d{{4}})?(?!\d)|\bUSD\b|\bSALES TAX\b", re.IGNORECASE)
+_STATE = re.compile(
+    rf"(?:,|\b)\s?(?:{_STATES.replace(' ', '|')})[\s,.]+\d{{5}}(?:-\d{{4}})?(?!\d)|\bUSD\b|\bSALES TAX\b", re.IGNORECASE
+)
 _ELSEWHERE = re.compile(r"\bRM\s?\d|SDN|€|£|\bEUR\b|\bGST\b|\bVAT\b")
 _DATE_NAMED, _WITH_TIME, _OTHER_DATE = 2.5, 2.0, -3.5
 ONLY_DATE = 2.5  # no other date stands there

@@ -25,25 +25,28 @@ _MONTHS = {
     for name in names.split()
     for length in range(3, len(name) + 1)
 } | {"JUI": 6, "MAR": 3}
-_MONTH = rf"(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?![A-Z])"
-_MONTH_BEFORE_DIGITS = rf"(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
+_ANY_MONTH = f"(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
+_MONTH = rf"{_ANY_MONTH}(?![A-Z])"
 DATE = re.compile(
     rf"""(?<![\d])(?:
       (?P<y1>(?:19|20)\d\d)(?P<s1>[-/.])(?P<m1>\d{{1,2}})(?P=s1)(?P<d1>\d{{1,2}})
     | (?P<d2>\d{{1,2}})\s?(?P<s2>[-/.])\s?(?P<m2>\d{{1,2}})\s?[-/.]\s?(?P<y2>(?:19|20)\d\d|\d\d(?!,\d))
-    | (?P<d3>\d{{1,2}})(?:ST|ND|RD|TH|ER)?[-/.,\s]*(?:DE\s+)?(?P<m3>{_MONTH_BEFORE_DIGITS})[-/.,'\s]*(?:DE\s+)?(?P<y3>(?:19|20)\d\d|\d\d)
+    | (?P<d3>\d{{1,2}})(?:ST|ND|RD|TH|ER)?[-/.,\s]*(?:DE\s+)?
+      (?P<m3>{_ANY_MONTH})[-/.,'\s]*(?:DE\s+)?(?P<y3>(?:19|20)\d\d|\d\d)
     | (?P<m4>{_MONTH})[-/.,\s]*(?P<d4>\d{{1,2}})(?:ST|ND|RD|TH|ER)?[-/.,'\s]+(?P<y4>(?:19|20)\d\d)
     | (?P<y5>20\d\d)(?P<m5>[01]\d)(?P<d5>[0-3]\d)
     )(?!\d(?!\d?:\d\d))""",
     re.VERBOSE,
 )
-_TIME = re.compile(r"(?<![\d:.,])([01]?\d|2[0-3])\s?[:h]\s?([0-5]\d)(?:\s?[:m]\s?([0-5]\d))?(?![\d])\s?([AP]\.?M)?", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?<![\d:.,])([01]?\d|2[0-3])\s?[:h]\s?([0-5]\d)(?:\s?[:m]\s?([0-5]\d))?(?![\d])\s?([AP]\.?M)?", re.IGNORECASE
+)
 _NOON = 12
 _CENTURY = 2000
 
 
 def parse_date(text: str, *, month_first: bool = False) -> date | None:
-    """Read a date, the day before the month where both are numbers unless told otherwise; None if there is no such day."""
+    """Read a date, the day before the month where both are numbers unless told otherwise; None for no such day."""
     match = DATE.search(fold(text))
     if match is None:
         return None

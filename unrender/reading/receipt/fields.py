@@ -82,9 +82,7 @@ def names_of(labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(label[2:].lower() for label in labels if label != "O"))
 
 
-def find_fields(
-    words: Sequence[Word], probabilities: Probabilities, names: Sequence[str] = FIELDS
-) -> dict[str, Found]:
+def find_fields(words: Sequence[Word], probabilities: Probabilities, names: Sequence[str] = FIELDS) -> dict[str, Found]:
     """Find each field at most once; one that is not there is left out."""
     found: dict[str, Found] = {}
     rows = find_rows(words)

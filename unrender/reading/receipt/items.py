@@ -1,4 +1,4 @@
-"""What was bought: rows with a description and a price above the total, and rows that say how many of the one before."""
+"""What was bought: rows with a description and a price above the total, or a row that says how many and one before."""
 
 import re
 from collections.abc import Sequence
@@ -10,9 +10,11 @@ from unrender.reading.receipt.rows import Row
 
 _NUMBER = r"\d{1,4}(?:[.,]\d{1,3})?"
 _UNIT = r"(?:KG|G|L|LTR|LITER|LITRES?|GAL|STK?|PCS?|PZ|UD|ST)?"
-_TIMES = re.compile(rf"(?<![\w.,])({_NUMBER})\s?{_UNIT}\s?[X×*@](?=[\s\d€$£])|(?<![\w.,])X\s?({_NUMBER})(?![\w.,])", re.IGNORECASE)
-_BEHIND = re.compile(r"\s(\d{1,3})\s?[X×]$", re.IGNORECASE)
-_FIRST = re.compile(r"^(\d{1,2})\s?(?:[X×]\s?)?(?=[^\W\d])", re.IGNORECASE)
+_TIMES = re.compile(
+    rf"(?<![\w.,])({_NUMBER})\s?{_UNIT}\s?[X\u00d7*@](?=[\s\d€$£])|(?<![\w.,])X\s?({_NUMBER})(?![\w.,])", re.IGNORECASE
+)
+_BEHIND = re.compile(r"\s(\d{1,3})\s?[X\u00d7]$", re.IGNORECASE)
+_FIRST = re.compile(r"^(\d{1,2})\s?(?:[X\u00d7]\s?)?(?=[^\W\d])", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _MOST = 200  # goods of one receipt
 

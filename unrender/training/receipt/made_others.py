@@ -10,11 +10,13 @@ from unrender.training.receipt.countries import COUNTRIES, Country
 from unrender.training.receipt.made_documents import MadeDocument, Sheet, begin_sheet, finish
 from unrender.training.receipt.made_receipts import KINDS, write_amount
 
-_TITLES = {
-    "price list": "Menu;Price list;PRICES;Speisekarte;Preisliste;Carte;Tarifs;Carta;Lista de precios;Menù;Listino;Prijslijst;Menukaart",
-    "table": "Results;Overview;Population and area;Ergebnisse;Übersicht;Résultats;Resultados;Risultati;Overzicht;Statistics 2024",
-}
-_COLUMNS = "Area;Population;Year;Region;Units;Share %;Rank;Fläche;Einwohner;Surface;Année;Superficie;Anno;Jaar;Mean;Code;Total"
+_MENUS = (
+    "Menu;Price list;PRICES;Speisekarte;Preisliste;Carte;Tarifs;Carta;Lista de precios;Listino;Prijslijst;Menukaart"
+)
+_TABLES = "Results;Overview;Population and area;Ergebnisse;Übersicht;Résultats;Resultados;Risultati;Statistics 2024"
+_COLUMNS = (
+    "Area;Population;Year;Region;Units;Share %;Rank;Fläche;Einwohner;Surface;Année;Superficie;Anno;Jaar;Mean;Code;Total"
+)
 _LONG_LINE = 74
 
 
@@ -28,7 +30,7 @@ def make_other(rng: np.random.Generator) -> MadeDocument:
 
 
 def _price_list(sheet: Sheet, rng: np.random.Generator, country: Country) -> None:
-    sheet.write(phrases.pick(rng, _TITLES["price list"].split(";")), 0.5, scale=1.6)
+    sheet.write(phrases.pick(rng, _MENUS.split(";")), 0.5, scale=1.6)
     money = phrases.pick(rng, country.currency)
     for kind in rng.permutation(len(KINDS))[: rng.integers(1, 4)]:
         sheet.skip()
@@ -38,7 +40,7 @@ def _price_list(sheet: Sheet, rng: np.random.Generator, country: Country) -> Non
 
 
 def _table(sheet: Sheet, rng: np.random.Generator, country: Country) -> None:
-    sheet.write(phrases.pick(rng, _TITLES["table"].split(";")), float(rng.choice([0.0, 0.5])), scale=1.3)
+    sheet.write(phrases.pick(rng, _TABLES.split(";")), float(rng.choice([0.0, 0.5])), scale=1.3)
     columns = int(rng.integers(2, 6))
     names = ["", *(phrases.pick(rng, _COLUMNS.split(";")) for _ in range(columns))]
     digits = [int(rng.integers(0, 4)) for _ in range(columns)]

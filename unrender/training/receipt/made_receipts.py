@@ -59,7 +59,9 @@ def make_marked(rng: np.random.Generator) -> Marked:
     purchase = draw_purchase(rng, country, phrases.pick(rng, KINDS))
     wide = purchase.kind == "email"
     characters = int(rng.integers(60, 80)) if wide else int(rng.integers(30, 48))
-    sheet = begin_sheet(rng, width=int(rng.integers(640, 900) if wide else rng.integers(340, 700)), characters=characters)
+    sheet = begin_sheet(
+        rng, width=int(rng.integers(640, 900) if wide else rng.integers(340, 700)), characters=characters
+    )
     loud = rng.random() < 0.3
     writer = _Writer(sheet, rng, purchase, loud)
     late = rng.random() < 0.25  # the date stands at the foot
@@ -89,7 +91,9 @@ def mark(made: MadeDocument) -> Marked:
         name, text = find_mark(word.text), strip_marks(word.text)
         words.append(replace(word, text=text))
         begun = name != before or (name in ("date", "total") and word.line != line)
-        labels.append(IGNORED if name == _SAME else LABELS.index(f"{'B' if begun else 'I'}-{name.upper()}") if name else 0)
+        labels.append(
+            IGNORED if name == _SAME else LABELS.index(f"{'B' if begun else 'I'}-{name.upper()}") if name else 0
+        )
         complete |= {name} if begun and name in fields else set()
         if name in FIELDS and name not in complete:
             fields.setdefault(name, []).append(text)
@@ -192,7 +196,13 @@ class _Writer:
             self.say(self.pick(country.headings), self.place)
         clock = self.bought.day.strftime(phrases.pick(rng, ("%H:%M", "%H:%M:%S", "%H:%M", "%I:%M %p")))
         word, day = self.pick(country.date_words), f"[date|{self.bought.shown}]"
-        forms = (f"{word} {day}", f"{word} {day} {clock}", f"{day} {clock}", f"{clock} {day}", f"{day} {self.pick(country.numbers)}")
+        forms = (
+            f"{word} {day}",
+            f"{word} {day} {clock}",
+            f"{day} {clock}",
+            f"{clock} {day}",
+            f"{day} {self.pick(country.numbers)}",
+        )
         lines = [self.pick(country.numbers) for _ in range(rng.integers(0, 4))]
         lines.insert(int(rng.integers(0, len(lines) + 1)), phrases.pick(rng, forms).strip())
         for line in lines:
@@ -204,7 +214,13 @@ class _Writer:
     def stay(self) -> None:
         """Write when a car came and left; the day of payment is another one's business."""
         came = self.bought.day - timedelta(minutes=int(self.rng.integers(20, 300)))
-        words = {"DE": ("Einfahrt", "Ausfahrt"), "FR": ("Entrée", "Sortie"), "ES": ("Entrada", "Salida"), "IT": ("Ingresso", "Uscita"), "NL": ("In", "Uit")}
+        words = {
+            "DE": ("Einfahrt", "Ausfahrt"),
+            "FR": ("Entrée", "Sortie"),
+            "ES": ("Entrada", "Salida"),
+            "IT": ("Ingresso", "Uscita"),
+            "NL": ("In", "Uit"),
+        }
         first, second = words.get(self.bought.country.code, ("Entry", "Exit"))
         for word, when in ((first, came), (second, self.bought.day)):
             self.pair(word, when.strftime("%H:%M"))

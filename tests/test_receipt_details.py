@@ -1,0 +1,141 @@
+"""What else a receipt says: amounts, days, tax, payment, goods; and whether a page is a receipt at all."""
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from unrender.documents import Box
+from unrender.reading.receipt.amounts import find_currency
+from unrender.reading.receipt.clues import is_american
+from unrender.reading.receipt.dates import parse_date, parse_time
+from unrender.reading.receipt.details import Details, TaxLine, find_details
+from unrender.reading.receipt.fields import find_fields
+from unrender.reading.receipt.items import Item, find_items
+from unrender.reading.receipt.likeness import UNLIKELY, likeness
+from unrender.reading.receipt.rows import Row, find_rows
+from unrender.words import Line, Word, split_lines
+
+KASSENBON = [
+    ("Frischemarkt Lindner", ""), ("Hauptstr. 4", ""), ("10115 Berlin", ""), ("Tel. 030 / 23 12 445", ""),
+    ("Vollmilch", "1,19 A"), ("Bananen", ""), ("  2 x 0,99", "1,98 A"), ("3 Brezeln", "2,40 B"),
+    ("Zwischensumme", "5,57"), ("SUMME EUR", "5,57"), ("Girocard", "5,57"), ("MwSt 7%", "0,36"),
+    ("Datum: 03.04.2024", "18:22"), ("Vielen Dank", ""),
+]  # fmt: skip
+TABLE = [("Area", ""), ("Austria", "83.87"), ("Belgium", "30.52"), ("Croatia", "56.59")]
+
+
+def words_of(pairs: list[tuple[str, str]]) -> list[Word]:
+    lines = []
+    for number, (left, right) in enumerate(pairs):
+        for text, x in ((left, 10), (right, 400)):
+            if text:
+                lines.append(Line(text, Box(x, 20 * number, x + 9 * len(text), 20 * number + 15)))
+    return split_lines(lines)
+
+
+def rows_of(*texts: str) -> list[Row]:
+    return find_rows(words_of([(text, "") for text in texts]))
+
+
+def nothing_known(words: list[Word]) -> np.ndarray:
+    """What a network says that has never seen such a receipt."""
+    return np.full((len(words), 4), 0.02)
+
+
+def details_of(pairs: list[tuple[str, str]]) -> Details:
+    words = words_of(pairs)
+    return find_details(find_rows(words), find_fields(words, nothing_known(words)))
+
+
+def test_a_german_receipt_is_read_by_its_words_alone():
+    assert details_of(KASSENBON) == Details(
+        currency="EUR",
+        amount=5.57,
+        iso_date="2024-04-03",
+        time="18:22",
+        tax=(TaxLine(7.0, 0.36),),
+        payment="card",
+        phone="030 / 23 12 445",
+        items=(Item("Vollmilch", 1.0, 1.19), Item("Bananen", 2.0, 1.98), Item("Brezeln", 3.0, 2.4)),
+    )
+
+
+def test_what_is_not_there_is_null():
+    assert find_details([], {}).as_json() == dict.fromkeys(Details().as_json())
+
+
+def test_the_subtotal_cash_and_change_are_not_the_total():
+    words = words_of(
+        [("Sub-total", "9.00"), ("VAT 20%", "1.80"), ("To pay", "10.80"), ("Cash", "20.00"), ("Change", "9.20")]
+    )
+    assert find_fields(words, nothing_known(words))["total"].text == "10.80"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "TOTAL TTC", "Net à payer", "SUMME", "Zu zahlen", "TOTALE COMPLESSIVO", "Te betalen", "Total a pagar",
+        "Amount due",
+    ],
+)  # fmt: skip
+def test_the_total_is_known_by_its_name(word):
+    words = words_of([("Bread", "2,00"), ("Cheese", "3,50"), (word, "5,50"), ("Merci", "")])
+    assert find_fields(words, nothing_known(words))["total"].text == "5,50"
+
+
+def test_a_day_until_which_something_is_valid_is_not_the_date():
+    words = words_of([("Datum 01.02.2024", "10:15"), ("Gültig bis 01.03.2024", ""), ("SUMME", "2,00")])
+    assert find_fields(words, nothing_known(words))["date"].text == "01.02.2024"
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("03. März 2024", date(2024, 3, 3)),
+        ("3 août 2023", date(2023, 8, 3)),
+        ("1er juin 2024", date(2024, 6, 1)),
+        ("31 de octubre de 2018", date(2018, 10, 31)),
+        ("12 maggio 2021", date(2021, 5, 12)),
+        ("10 mei 2020", date(2020, 5, 10)),
+        ("12 / 03 / 24", date(2024, 3, 12)),
+        ("19,00 % 24", None),
+    ],
+)
+def test_months_are_known_in_six_languages(text, day):
+    assert parse_date(text) == day
+
+
+def test_the_month_comes_first_where_people_write_it_so():
+    assert parse_date("03/04/2024", month_first=True) == date(2024, 3, 4)
+    assert parse_date("2024-03-04", month_first=True) == date(2024, 3, 4)
+    assert is_american(rows_of("Main St", "Austin, TX 78701", "TOTAL $5.00"))
+    assert not is_american(rows_of("10115 Berlin", "SUMME 5,00 EUR"))
+
+
+@pytest.mark.parametrize(
+    ("text", "time"), [("18:22:10", "18:22"), ("6:05 PM", "18:05"), ("à 14h32", "14:32"), ("12.50", None)]
+)
+def test_times_are_written_alike(text, time):
+    assert parse_time(text) == time
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("5,00 €", "EUR"), ("RM 9.00", "MYR"), ("£3.20", "GBP"), ("$ 1.00", "USD"), ("FARM 5", None)]
+)
+def test_a_currency_is_known_by_its_sign(text, code):
+    assert find_currency([text]) == code
+
+
+def test_goods_end_where_the_sums_begin():
+    rows = find_rows(
+        words_of([("SHOP", ""), ("2 Tea", "4.00"), ("Cake 3x", "9.00"), ("TOTAL", "13.00"), ("VISA", "13.00")])
+    )
+    assert find_items(rows, 13.0) == (Item("Tea", 2.0, 4.0), Item("Cake", 3.0, 9.0))
+
+
+def test_a_table_is_no_receipt_and_a_receipt_is_one():
+    for pairs, is_one in ((TABLE, False), (KASSENBON, True)):
+        words = words_of(pairs)
+        chance = likeness(find_rows(words), find_fields(words, nothing_known(words)))
+        assert (chance >= UNLIKELY) == is_one
