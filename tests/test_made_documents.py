@@ -52,7 +52,7 @@ def test_the_same_seed_makes_the_same_document():
 def test_the_words_of_a_marked_receipt_are_labelled_with_its_fields(seed):
     made = make_marked(np.random.default_rng(seed))
     document = made.document
-    by_field = {name: "" for name in FIELDS}
+    by_field = dict.fromkeys(FIELDS, "")
     for word, label in zip(document.page.words, made.labels, strict=True):
         if label > 0:
             by_field[LABELS[label][2:].lower()] += f" {word.text}"

@@ -30,7 +30,16 @@ from unrender.reading.receipt.likeness import UNLIKELY, likeness
 from unrender.reading.receipt.rows import find_rows
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import Task
-from unrender.words import Lexicon, WordPage, WordReader, find_pdf_words, open_reader, part_words, read_given
+from unrender.words import (
+    Lexicon,
+    WordPage,
+    WordReader,
+    find_pdf_words,
+    open_reader,
+    part_words,
+    read_given,
+    turn_upright,
+)
 
 LEXICON = "lexicon.txt"  # in a model folder: parts words that OCR ran together
 PDF_DPI = 150  # pages of a PDF are drawn so that OCR can read them
@@ -140,8 +149,7 @@ class LabelSystem:
         """Score each label for each word, (N, K)."""
         pixels = None
         if self.config.layout.visual is not None:
-            turned = image.rotate(-90 * page.turns, expand=True) if page.turns else image
-            pixels = prepare(turned, self.config.image)
+            pixels = prepare(turn_upright(image, page), self.config.image)
         return label_words(self.engine, self.tokenizer, page.texts, page.normalised(), pixels, check)
 
     def _receipt(self, page: WordPage, scores: Scores, calibration: Calibration) -> Block:

@@ -14,6 +14,7 @@ from unrender.words.page import (
     order_lines,
     order_words,
     split_lines,
+    turn_upright,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "read_given",
     "receipt_lexicon",
     "split_lines",
+    "turn_upright",
 ]

@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from PIL import Image
 
 from unrender.documents import Box
 from unrender.errors import MissingExtraError
-from unrender.words.page import Line, WordPage, order_lines, split_lines
+from unrender.words.page import Line, WordPage, level, order_lines, split_lines, turn_points
 
 _LOST_SPACES = tuple(
     (re.compile(pattern), replacement)
@@ -26,7 +26,10 @@ _LOST_SPACES = tuple(
 )
 _TALL = 1.5  # a line of this height to its width stands on its side
 _SIDEWAYS = 0.5  # of the characters in such lines: then the picture lies on its side
-_DOUBTFUL = 0.8  # mean score below which the picture may stand on its head
+_DOUBTFUL = 0.93  # mean score below which the picture may stand on its head
+_LEVEL = 0.7  # degrees: lines that fall less are level
+_LONG = 3.0  # a line this many times as long as high shows how it lies
+_STEEP = 20.0  # degrees: a picture that is tilted more is levelled before it is read
 
 
 class WordReader(Protocol):
@@ -60,40 +63,62 @@ class RapidReader:
         )
 
     def __call__(self, image: Image.Image) -> WordPage:
-        """Find the words; a picture that lies on its side or stands on its head is turned first."""
+        """Find the words; a picture that is tilted, on its side or on its head is turned first."""
         best = self._read(image, 0)
+        tilt = best.tilt if _STEEP < abs(best.tilt) < 90 - _STEEP else 0.0
+        if tilt:
+            best = self._read(image, 0, tilt)
         for turns in _other_turns(best):
-            other = self._read(image, turns)
+            other = self._read(image, turns, tilt)
             best = max(best, other, key=lambda reading: reading.weight if not reading.sideways else 0.0)
-        lines = order_lines(best.lines, best.slope)
-        return WordPage(best.width, best.height, tuple(split_lines(lines)), best.turns)
+        return best.page()
 
-    def _read(self, image: Image.Image, turns: int) -> "_Reading":
+    def _read(self, image: Image.Image, turns: int, tilt: float = 0.0) -> "_Reading":
+        """Read a picture after some quarter turns and, where its lines fall, after levelling it."""
         from rapidocr.utils.output import RapidOCROutput
 
         turned = image.rotate(-90 * turns, expand=True) if turns else image
+        size, turned = turned.size, level(turned, tilt) if tilt else turned
         blue_first = np.asarray(turned.convert("RGB"))[:, :, ::-1].copy()
         found = self._library(blue_first, use_cls=False)
         if not isinstance(found, RapidOCROutput) or found.txts is None:
-            return _Reading(turned.width, turned.height, turns, [], np.zeros((0, 4, 2)))
+            return _Reading(size, turns, [], np.zeros((0, 4, 2)))
         quads = np.asarray(found.boxes, dtype=np.float64)
         scores = found.scores or (1.0,) * len(quads)
         lines = [
             Line(tidy(text), _frame(quad), float(sure))
             for quad, text, sure in zip(quads, found.txts, scores, strict=True)
         ]
-        return _Reading(turned.width, turned.height, turns, lines, quads)
+        return _Reading(size, turns, lines, turn_points(quads, -tilt, turned.size, size) if tilt else quads, tilt)
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """What was found in the picture after some quarter turns."""
+    """What was found in the picture after some quarter turns; corners are those before it was levelled."""
 
-    width: int
-    height: int
+    size: tuple[int, int]
     turns: int
-    lines: list[Line]
+    lines: list[Line]  # as they were read, with boxes of the levelled picture
     quads: NDArray[np.float64]  # (N, 4, 2)
+    levelled: float = 0.0  # degrees
+
+    def page(self) -> WordPage:
+        """Return the words of the level picture in reading order."""
+        tilt = self.tilt
+        if not self.lines or (abs(tilt) < _LEVEL and not self.levelled):
+            width, height = self.size
+            return WordPage(width, height, tuple(split_lines(order_lines(self.lines, self.slope))), self.turns)
+        cosine, sine = abs(math.cos(math.radians(tilt))), abs(math.sin(math.radians(tilt)))
+        width, height = self.size
+        after = math.ceil(width * cosine + height * sine), math.ceil(width * sine + height * cosine)
+        level_quads = turn_points(self.quads, tilt, self.size, after)
+        lines = [replace(line, box=_frame(quad)) for line, quad in zip(self.lines, level_quads, strict=True)]
+        return WordPage(*after, tuple(split_lines(order_lines(lines))), self.turns, tilt, self.size)
+
+    @property
+    def tilt(self) -> float:
+        """By how many degrees long lines fall to the right, from -90 to 90."""
+        return tilt_of(self.quads)
 
     @property
     def weight(self) -> float:
@@ -146,6 +171,23 @@ def slope_of(quads: NDArray[np.float64]) -> float:
     slopes = along[wide, 1] / np.maximum(1.0, np.abs(along[wide, 0]))
     slope = float(np.median(slopes))
     return slope if math.isfinite(slope) else 0.0
+
+
+def tilt_of(quads: NDArray[np.float64]) -> float:
+    """Return how steeply lines fall, in degrees from -90 to 90: the median over the long sides of long (N, 4, 2)."""
+    first, second = quads[:, 1] - quads[:, 0], quads[:, 2] - quads[:, 1]
+    lengths = np.hypot(first[:, 0], first[:, 1]), np.hypot(second[:, 0], second[:, 1])
+    along = np.where((lengths[0] >= lengths[1])[:, None], first, second)
+    long = np.maximum(*lengths) > _LONG * np.minimum(*lengths)
+    if not long.any():
+        return 0.0
+    degrees = np.degrees(np.arctan2(along[long, 1], along[long, 0]))
+    upright = (degrees + 90) % 180 - 90
+    steep = np.abs(upright) > 45  # about the vertical, -89 and 89 are the same
+    if steep.mean() > 0.5:
+        upright = np.where(upright < 0, upright + 180, upright)
+    middle = float(np.median(upright))
+    return middle if middle <= 90 else middle - 180
 
 
 def _frame(quad: NDArray[np.float64]) -> Box:

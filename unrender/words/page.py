@@ -3,11 +3,13 @@
 Reading order: lines from top to bottom, columns of running text one after the other.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from unrender.documents import Box
 from unrender.errors import DataError
@@ -46,14 +48,16 @@ class Line:
 class WordPage:
     """The words of one page in reading order.
 
-    Width, height and boxes are those of the picture after `turns` quarter turns clockwise; a picture that lay on its
-    side is turned before it is read.
+    Width, height and boxes are those of the picture after `turns` quarter turns clockwise and, where its lines fell by
+    `tilt` degrees to the right, after it was levelled; `tilted` is its width and height before that.
     """
 
     width: int
     height: int
     words: tuple[Word, ...] = ()
     turns: int = 0
+    tilt: float = 0.0
+    tilted: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:
@@ -83,10 +87,37 @@ class WordPage:
     def in_picture(self, box: Box) -> Box:
         """Return where a box of this page lies in the picture as it was before it was turned."""
         width, height = self.width, self.height
+        if self.tilt:
+            corners = np.array([(x, y) for x in (box.x0, box.x1) for y in (box.y0, box.y1)])
+            points = turn_points(corners, -self.tilt, (width, height), self.tilted)
+            width, height = self.tilted
+            (x0, y0), (x1, y1) = np.clip([points.min(axis=0), points.max(axis=0)], 0, (width, height))
+            box = Box(float(x0), float(y0), float(x1), float(y1))
         for _ in range(self.turns % 4):
             box = Box(box.y0, width - box.x1, box.y1, width - box.x0)
             width, height = height, width
         return box
+
+
+def turn_upright(image: Image.Image, page: WordPage) -> Image.Image:
+    """Turn a picture as it was turned for its words."""
+    turned = image.rotate(-90 * page.turns, expand=True) if page.turns else image
+    return level(turned, page.tilt) if page.tilt else turned
+
+
+def level(image: Image.Image, tilt: float) -> Image.Image:
+    """Turn a picture whose lines fall by some degrees, on paper large enough for all of it."""
+    white = "white" if image.mode in ("L", "RGB") else None
+    return image.rotate(tilt, Image.Resampling.BICUBIC, expand=True, fillcolor=white)
+
+
+def turn_points(
+    points: NDArray[np.float64], degrees: float, before: tuple[int, int], after: tuple[int, int]
+) -> NDArray[np.float64]:
+    """Turn points (..., 2) anticlockwise about the middle of a picture, whose size changes from `before` to `after`."""
+    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    centred = points - np.array(before) / 2
+    return np.asarray(centred @ np.array([[cosine, -sine], [sine, cosine]]) + np.array(after) / 2)
 
 
 def split_lines(lines: Iterable[Line]) -> list[Word]:

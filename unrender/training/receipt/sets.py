@@ -80,7 +80,8 @@ def page_to_json(page: WordPage) -> str:
         [word.text, word.box.x0, word.box.y0, word.box.x1, word.box.y1, word.line, word.confidence]
         for word in page.words
     ]
-    return json.dumps({"width": page.width, "height": page.height, "turns": page.turns, "in_order": words})
+    tilted = {"tilt": page.tilt, "tilted": page.tilted} if page.tilt else {}
+    return json.dumps({"width": page.width, "height": page.height, "turns": page.turns, "in_order": words} | tilted)
 
 
 def page_from_json(text: str) -> WordPage:
@@ -90,7 +91,9 @@ def page_from_json(text: str) -> WordPage:
         words = tuple(
             Word(word, Box(x0, y0, x1, y1), line, sure) for word, x0, y0, x1, y1, line, sure in values["in_order"]
         )
-        return WordPage(values["width"], values["height"], words, values["turns"])
+        size = values.get("tilted", (0, 0))
+        tilt = float(values.get("tilt", 0.0))
+        return WordPage(values["width"], values["height"], words, values["turns"], tilt, (size[0], size[1]))
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"this is not a page of words written by unrender: {error}") from error
 
