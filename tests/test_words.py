@@ -27,7 +27,8 @@ from unrender.words import (
     split_lines,
 )
 from unrender.words.given import find_pdf_words
-from unrender.words.ocr import slope_of, tidy
+from unrender.words.ocr import _Reading, slope_of, tidy, tilt_of
+from unrender.words.page import level, turn_points
 
 
 def line(text: str, x0: float, y0: float, x1: float, y1: float) -> Line:
@@ -111,6 +112,43 @@ def test_a_box_of_a_turned_page_is_found_in_the_picture_again(turns):
     (y0, x0), (y1, x1) = dark.min(axis=0), dark.max(axis=0) + 1
     page = WordPage(turned.width, turned.height, (), turns)
     assert page.in_picture(Box(x0, y0, x1, y1)) == Box(10, 5, 30, 15)
+
+
+@pytest.mark.parametrize("tilt", [-40.0, -5.0, 3.0, 17.0, 60.0])
+def test_a_box_of_a_levelled_page_is_found_in_the_tilted_picture(tilt):
+    paper = Image.new("L", (300, 200), 255)
+    paper.paste(0, (120, 80, 200, 100))
+    picture = paper.rotate(-tilt, Image.Resampling.BICUBIC, expand=True, fillcolor=255)
+    straight = level(picture, tilt)
+    dark = np.argwhere(np.array(straight) < 128)
+    (y0, x0), (y1, x1) = dark.min(axis=0), dark.max(axis=0) + 1
+    assert (x1 - x0, y1 - y0) == pytest.approx((80, 20), abs=3)
+    seen = np.argwhere(np.array(picture) < 128)
+    found = WordPage(*straight.size, (), 0, tilt, picture.size).in_picture(Box(x0, y0, x1, y1))
+    wanted = (*seen.min(axis=0)[::-1], *(seen.max(axis=0)[::-1] + 1))
+    assert (found.x0, found.y0, found.x1, found.y1) == pytest.approx(wanted, abs=3)
+
+
+def quads_of(tilt: float, lines: int = 4) -> np.ndarray:
+    """Lines of text, one below the other, that fall by some degrees."""
+    flat = [[[20, 40 * n], [180, 40 * n], [180, 40 * n + 20], [20, 40 * n + 20]] for n in range(lines)]
+    return turn_points(np.array(flat, dtype=float), -tilt, (200, 200), (200, 200))
+
+
+@pytest.mark.parametrize("tilt", [-80, -30, 0, 4, 45, 89])
+def test_the_tilt_of_a_page_is_that_of_its_long_lines(tilt):
+    assert tilt_of(quads_of(tilt)) == pytest.approx(tilt)
+    assert tilt_of(np.zeros((0, 4, 2))) == 0.0
+
+
+def test_the_lines_of_a_tilted_page_are_read_as_if_it_were_level():
+    quads = quads_of(10.0)
+    lines = [Line(str(n), Box(*quad.min(axis=0), *quad.max(axis=0))) for n, quad in enumerate(quads)]
+    page = _Reading((200, 200), 0, lines, quads).page()
+    assert page.tilt == pytest.approx(10.0)
+    assert page.tilted == (200, 200)
+    assert [word.text for word in page.words] == ["0", "1", "2", "3"]
+    assert all(word.box.height == pytest.approx(20) for word in page.words)
 
 
 JSON = {"words": [{"text": "9.90", "box": [50, 10, 90, 20]}, {"text": "TOTAL", "box": [0, 10, 40, 20]}]}
