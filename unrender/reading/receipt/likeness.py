@@ -11,15 +11,14 @@ from unrender.reading.receipt.fields import Found
 from unrender.reading.receipt.rows import Row
 
 _WEIGHTS = {
-    "offset": -4.5,
+    "offset": -4.75,
     "total": 4.0,  # an amount that is called the total
-    "money": 0.3,  # any amount
-    "taxed": 1.4,  # tax, payment or change beside an amount
-    "date": 0.6,
-    "dates": -1.2,  # for each beyond the second
-    "words": 1.5,  # that receipts use, up to three
-    "prose": -2.9,  # rows of many words and no amount
-    "fields": 2.3,  # what the network found, mean score
+    "taxed": 1.6,  # tax, payment or change beside an amount
+    "date": 0.7,
+    "dates": -1.8,  # for each beyond the second
+    "words": 2.2,  # that receipts use, up to three
+    "prose": -3.5,  # rows of many words and no amount
+    "fields": 5.5,  # what the network found, mean score
 }
 UNLIKELY = 0.35  # below, a page is said to be no receipt
 _NAMED = 2.0
@@ -46,7 +45,6 @@ def features(rows: Sequence[Row], found: Mapping[str, Found]) -> dict[str, float
     return {
         "offset": 1.0,
         "total": float(named),
-        "money": float(bool(with_money)),
         "taxed": float(any(words.search(row.folded) for row in with_money for words in payment)),
         "date": float(dates > 0),
         "dates": float(max(0, dates - _USUAL_DATES)),

@@ -7,7 +7,7 @@ import numpy as np
 
 from unrender.training.receipt import phrases
 from unrender.training.receipt.countries import COUNTRIES, Country
-from unrender.training.receipt.made_documents import MadeDocument, Sheet, begin_sheet, finish
+from unrender.training.receipt.made_documents import MadeDocument, Sheet, finish, new_sheet
 from unrender.training.receipt.made_receipts import KINDS, write_amount
 
 _MENUS = (
@@ -24,7 +24,7 @@ def make_other(rng: np.random.Generator) -> MadeDocument:
     """Make up one of them."""
     kind = phrases.pick(rng, tuple(_MAKERS))
     wide = int(rng.integers(600, 1000))
-    sheet = begin_sheet(rng, width=wide, characters=int(rng.integers(60, 90)))
+    sheet = new_sheet(rng, width=wide, characters=int(rng.integers(60, 90)))
     _MAKERS[kind](sheet, rng, COUNTRIES[int(rng.integers(0, len(COUNTRIES)))])
     return finish(kind, sheet, rng)
 

@@ -14,7 +14,7 @@ from unrender.reading.receipt.fields import FIELDS, LABELS
 from unrender.training.batches import IGNORED
 from unrender.training.receipt import phrases
 from unrender.training.receipt.countries import COUNTRIES, Country
-from unrender.training.receipt.made_documents import MadeDocument, Sheet, begin_sheet, find_mark, finish, strip_marks
+from unrender.training.receipt.made_documents import MadeDocument, Sheet, find_mark, finish, new_sheet, strip_marks
 from unrender.words import Word
 
 KINDS = ("supermarket", "petrol", "restaurant", "parking", "pharmacy", "email")
@@ -59,9 +59,7 @@ def make_marked(rng: np.random.Generator) -> Marked:
     purchase = draw_purchase(rng, country, phrases.pick(rng, KINDS))
     wide = purchase.kind == "email"
     characters = int(rng.integers(60, 80)) if wide else int(rng.integers(30, 48))
-    sheet = begin_sheet(
-        rng, width=int(rng.integers(640, 900) if wide else rng.integers(340, 700)), characters=characters
-    )
+    sheet = new_sheet(rng, width=int(rng.integers(640, 900) if wide else rng.integers(340, 700)), characters=characters)
     loud = rng.random() < 0.3
     writer = _Writer(sheet, rng, purchase, loud)
     late = rng.random() < 0.25  # the date stands at the foot
