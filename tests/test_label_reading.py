@@ -106,7 +106,8 @@ def test_a_receipt_without_a_total_gives_null_for_it(tmp_path):
     config = layout_models.tiny()
     engine = KnowingEngine(("company", "date", "address"))
     work = LabelSystem(config, engine, layout_models.tokenizer(tmp_path, config))
-    block = work.read_words(page(), Image.new("RGB", (100, 100)))
+    torn = replace(page(), words=page().words[:-2])
+    block = work.read_words(torn, Image.new("RGB", (100, 100)))
     assert block.fields["total"] is None
     assert block.fields["date"] is not None
 
