@@ -2,7 +2,8 @@
 
 `python benchmarks/people.py make FOLDER` draws them with a fixed seed (needs TeX, dvipng, Chromium, npm's katex and
 @mathjax/src under ~/.cache/unrender/node, pip's ziamath); `python benchmarks/people.py read FOLDER [MODEL]` reads them
-and prints, by kind, how many are right: the same visible tokens, spelling and spacing aside. None of these formulas,
+and prints, by kind, how many are right (the same visible tokens, spelling and spacing aside), the error rate of these
+tokens, and how much of the typeset formula is seen where it should be (`cdm`). None of these formulas,
 pictures or held-back fonts is trained on.
 """
 
@@ -12,15 +13,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 import unrender
-from unrender import latex
+from unrender import latex, metrics
 from unrender.checkpoints import cache_folder
 from unrender.errors import UnrenderError
+from unrender.evaluation.scoring import see
 from unrender.training.formula.labels import visible
 from unrender.training.formula.renderers import HELD_FONTS, draw_with_matplotlib, open_browser
 from unrender.typesetting import FONTS, Style
@@ -133,25 +136,43 @@ def read(folder: Path, model: str = "formula") -> None:
     """Read every picture and print the table."""
     reader = unrender.open_reader(model)
     rows = [line.split("\t") for line in (folder / "labels.tsv").read_text().splitlines()]
-    totals: dict[str, list[float]] = {}
-    wrong = []
+    results = []
     for name, kind, formula in rows:
         began = time.process_time()
         document = reader.read(folder / name)
         seconds = time.process_time() - began
-        right = same(document.text, formula)
-        counts = totals.setdefault(kind, [0, 0, 0.0])
-        counts[0], counts[1], counts[2] = counts[0] + right, counts[1] + 1, counts[2] + seconds
-        if not right:
-            wrong.append(
-                {"name": name, "kind": kind, "truth": formula, "read": document.text, "confidence": document.confidence}
-            )
+        results.append(Result(name, kind, formula, document.text, document.confidence, seconds))
+    wrong = [vars(result) for result in results if not same(result.read, result.truth)]
     (folder / f"wrong-{Path(model).name}.json").write_text(json.dumps(wrong, indent=1))
-    print(f"{'kind':24} right   of  share  s/picture")
-    for kind, (right, count, seconds) in totals.items():
-        print(f"{kind:24} {right:5.0f} {count:4.0f}  {right / count:5.2f}  {seconds / count:5.2f}")
-    right, count, seconds = np.sum(list(totals.values()), axis=0)
-    print(f"{'all':24} {right:5.0f} {count:4.0f}  {right / count:5.2f}  {seconds / count:5.2f}")
+    seen = see([result.truth for result in results], [result.read for result in results], fonts=False)
+    print(f"{'kind':24} right   of  share  wer    cdm    s/picture")
+    for kind in (*dict.fromkeys(result.kind for result in results), "all"):
+        chosen = [(one, cdm) for one, cdm in zip(results, seen, strict=True) if kind in (one.kind, "all")]
+        right = sum(same(one.read, one.truth) for one, _ in chosen)
+        errors = metrics.wer([_tokens(one.truth) for one, _ in chosen], [_tokens(one.read) for one, _ in chosen])
+        known = [cdm for _, cdm in chosen if cdm is not None]
+        seconds = np.mean([one.seconds for one, _ in chosen])
+        print(
+            f"{kind:24} {right:5d} {len(chosen):4d}  {right / len(chosen):5.2f}  {errors.value:5.3f}  "
+            f"{np.mean(known):5.3f}  {seconds:5.2f}"
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was read in one picture."""
+
+    name: str
+    kind: str
+    truth: str
+    read: str
+    confidence: float | None
+    seconds: float
+
+
+def _tokens(text: str) -> str:
+    plain = _plain(text)
+    return plain if isinstance(plain, str) else " ".join(plain)
 
 
 def same(reading: str, truth: str) -> bool:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from unrender.checkpoints import load
 from unrender.cli.main import app
-from unrender.decoding.calibration import AS_IT_IS, confidence_of, fit_line, log_odds
+from unrender.decoding.calibration import AS_IT_IS, confidence_of, fit_line, log_odds, without_usual_doubt
 from unrender.evaluation.calibrate import cross_validated_error, fit_lines
 from unrender.evaluation.scoring import Judged
 from unrender.metrics import calibration_error
@@ -30,6 +30,12 @@ def _overconfident(count: int) -> tuple[list[float], list[bool]]:
 
 def test_an_uncalibrated_confidence_is_the_probability_of_the_text() -> None:
     assert confidence_of(math.log(0.3), AS_IT_IS) == pytest.approx(0.3)
+
+
+def test_the_doubt_that_every_token_has_does_not_add_up() -> None:
+    assert without_usual_doubt([-0.1] * 100, 0.1) == without_usual_doubt([-0.01] * 3, 0.1)
+    assert without_usual_doubt([-0.1] * 99 + [-1.1], 0.1) == pytest.approx(without_usual_doubt([], 0.1) - 1.0)
+    assert without_usual_doubt([-0.1] * 100, 0.0) == pytest.approx(-10.0)
 
 
 def test_log_odds_are_right_and_stay_finite() -> None:

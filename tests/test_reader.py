@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 
 import unrender
 from unrender import tasks
-from unrender.decoding.paths import Decoded
+from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath
 from unrender.documents import Box, Status
 from unrender.errors import ConfigError, ImageError, ModelError
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
@@ -297,6 +297,23 @@ def test_a_first_look_that_is_sure_is_the_last():
     engine = ScriptedEngine()
     Reader(TextSystem(LOOKS, engine, TOKENIZER, tasks.find("formula"))).read(bar(10, 5))
     assert len(engine.batches) == 1
+
+
+def test_no_token_in_doubt_makes_a_second_look_needless():
+    for doubtful, looks in ((0.9, 2), (0.01, 1)):
+        config = replace(LOOKS, generation=replace(LOOKS.generation, doubtful=doubtful))
+        engine = ScriptedEngine({10: 0.1})
+        Reader(TextSystem(config, engine, TOKENIZER, tasks.find("formula"))).read(bar(10, 5))
+        assert len(engine.batches) == looks
+
+
+def test_only_second_looks_search_widely_unless_a_width_is_asked_for():
+    config = replace(LOOKS, generation=replace(LOOKS.generation, greedy_first=True, beams=3))
+    system = TextSystem(config, ScriptedEngine(), TOKENIZER, tasks.find("formula"))
+    for options, first in ((Options(), GreedyPath), (Options(beams=2), BeamPaths), (Options(n_best=2), BeamPaths)):
+        sight = system.sight(options)
+        assert isinstance((sight.glance or sight.new_path)(9), first)
+        assert isinstance(sight.new_path(9), BeamPaths)
 
 
 def test_of_looks_that_agree_the_surest_is_taken_wherever_it_was():

@@ -14,6 +14,7 @@ AS_IT_IS: Line = (1.0, 0.0)
 _STEPS = 200
 _RIDGE = 1.0  # pulls the slope towards 1 and the offset towards 0, as if by so many more examples
 _LONGEST_STEP = 0.3  # keeps Newton's method from leaping over the valley
+_LEAST_DOUBT = 0.05  # nats of a text without any other
 _FARTHEST = 50.0  # log-odds beyond are all the same
 
 
@@ -22,6 +23,16 @@ def confidence_of(log_probability: float, line: Line) -> float:
     if line == AS_IT_IS:
         return math.exp(log_probability)
     return 1 / (1 + math.exp(-_clipped(line[0] * log_odds(log_probability) + line[1])))
+
+
+def without_usual_doubt(log_probabilities: Sequence[float], usual: float) -> float:
+    """Return the log-probability of a text, without the doubt that every token has, right or wrong.
+
+    A model trained with smoothed labels is never quite sure; over a long text that would add up.
+    """
+    if not usual:
+        return sum(log_probabilities)
+    return -_LEAST_DOUBT - sum(max(0.0, -one - usual) for one in log_probabilities)
 
 
 def log_odds(log_probability: float) -> float:

@@ -44,6 +44,11 @@ class Decoded:
         return math.exp((sum(self.log_probabilities) + self.end_log_probability) / (len(self.log_probabilities) + 1))
 
     @property
+    def weakest(self) -> float:
+        """The least of the tokens' probabilities, the end's included; 0 if it did not come."""
+        return math.exp(min((*self.log_probabilities, self.end_log_probability))) if self.complete else 0.0
+
+    @property
     def status(self) -> Status:
         if self.cut is not None:
             return "repetition"

@@ -227,6 +227,8 @@ class Generation:
     far_looks: tuple[Positive, ...] = ()  # zooms among which the right size is sought, for a reading that got lost
     lost: Share = 0.0  # mean probability of a token (geometric) below which the size may be wrong
     second_looks: tuple[Positive, ...] = ()  # zooms at which an unsure reading is done again
+    greedy_first: bool = False  # the first look takes the best token at each step; only second looks search widely
+    doubtful: Share = 1.0  # probability below which a single token makes a second look worth while
     sure: Share = 1.0  # mean probability of a token (geometric) that makes a second look needless
     unlikely: Share = 0.0  # mean probability of a token below which the picture shows something else
     rows: bool = False  # pictures may hold several lines: ink left unread below is looked at by itself
@@ -266,6 +268,7 @@ class TextConfig(SystemConfig):
     vocabulary: Vocabulary = "tokenizer"
     fields: tuple[FieldRule, ...] = ()  # of models that write tags and are kept to well-formed ones
     spelling: bool = False  # a layer names the character at each memory vector, by CTC; pad is its blank
+    usual_doubt: Annotated[float, Within(0.0, 10.0)] = 0.0  # nats that even a right token lacks, and that do not count
     calibration: tuple[float, float] = (1.0, 0.0)  # slope and offset of the log-odds of a text's probability
 
     def __post_init__(self) -> None:

@@ -35,6 +35,7 @@ class Aim:
 
     zoom: float = 1.0
     region: Region | None = None
+    first: bool = False  # the first look at it
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Sight:
     prompt: Ids  # (P,)
     new_path: Callable[[int], Path]  # given how many tokens there can be at most
     decode: Callable[[Sequence[int]], str]
+    glance: Callable[[int], Path] | None = None  # the same for first looks; None: as for the others
     parts: Callable[[Sheet], tuple[Region, ...]] = lambda sheet: ()  # to be looked at one by one; none: all of it
 
 
@@ -89,8 +91,8 @@ def consider(settings: Generation, parts: Sequence[Region] = ()) -> Considering:
 
 def _look_at(settings: Generation, region: Region | None) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:
     """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
-    [first] = yield (Aim(region=region),)
-    if not settings.second_looks or first.decoded.sureness >= settings.sure:
+    [first] = yield (Aim(region=region, first=True),)
+    if not settings.second_looks or not _in_doubt(first.decoded, settings):
         return first
     looks, zoom = [first], 1.0
     if settings.far_looks and first.decoded.sureness < settings.lost:
@@ -104,6 +106,11 @@ def _look_at(settings: Generation, region: Region | None) -> Generator[tuple[Aim
     best, *rest = rank_readings([look.decoded for look in found])
     others = tuple(found[index].decoded for index in rest)
     return replace(found[best], decoded=replace(found[best].decoded, runners_up=others))
+
+
+def _in_doubt(reading: Decoded, settings: Generation) -> bool:
+    """Whether a reading is unsure on the whole and of a single token."""
+    return reading.sureness < settings.sure and reading.weakest < settings.doubtful
 
 
 def _row_left(looks: Sequence[Look]) -> Region | None:
@@ -250,7 +257,7 @@ class Looking:
         grid = grid_of(config.encoder, *padded[-2:])
         most = most_tokens(pixels, grid) if config.image.fit == "free" else config.generation.max_tokens
         text = Text(
-            path=self._sight.new_path(most),
+            path=((view.aim.first and self._sight.glance) or self._sight.new_path)(most),
             feed=[self._sight.prompt.tolist()],
             memory=memory,
             wanted=lambda: self._watch.wants(sheet),

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from unrender.checkpoints import Loaded
-from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of
+from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of, without_usual_doubt
 from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath, Path
 from unrender.decoding.rules import ALTERNATIVES, Constraint, Guard, Ids, Rules
 from unrender.decoding.search import Engine
@@ -128,8 +128,12 @@ class TextSystem:
         """Return how this system looks at pictures."""
         prompt = self._prompt(options)
         path, decode = self._new_path(options, len(prompt)), self.tokenizer.decode
-        config = replace(self.config, generation=replace(self.config.generation, sure=1.0))
-        return Sight(config if options.verify else self.config, self.engine, prompt, path, decode, self._parts)
+        settings = self.config.generation
+        usual = options.beams is None and options.n_best == 1
+        glance = self._new_path(replace(options, beams=1), len(prompt)) if settings.greedy_first and usual else None
+        thorough = replace(self.config, generation=replace(settings, sure=1.0, doubtful=1.0))
+        config = thorough if options.verify else self.config
+        return Sight(config, self.engine, prompt, path, decode, glance, self._parts)
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
@@ -198,7 +202,7 @@ class TextSystem:
         whole = replace(
             blocks[0],
             tokens=tuple(self._tokens(look)),
-            confidence=_confidence(decoded, line),
+            confidence=self._confidence(decoded, line),
             readings=self._readings(decoded, line)[: options.n_best] if options.n_best > 1 else (),
         )
         return (whole,)
@@ -218,11 +222,16 @@ class TextSystem:
         share = min(1.0, (1 - best.confidence) / max(1e-9, sum(other.confidence for other in others)))
         return (best, *(replace(other, confidence=share * other.confidence) for other in others))
 
+    def _confidence(self, decoded: Decoded, line: Line) -> float:
+        """Return how likely the whole text is right: its probability, its end included, calibrated."""
+        logs = (*decoded.log_probabilities, decoded.end_log_probability)
+        return confidence_of(without_usual_doubt(logs, self.config.usual_doubt), line)
+
     def _reading(self, decoded: Decoded, line: Line) -> Reading:
         text = self.tokenizer.decode(decoded.tokens)
         parsed = self.task.parse(text)
         block = parsed[0] if len(parsed) == 1 else Block(kind="text", text=text)
-        return Reading(block.text, _confidence(decoded, line), block.written)
+        return Reading(block.text, self._confidence(decoded, line), block.written)
 
     def _tidied(self, decoded: Decoded) -> Decoded:
         """Make arrays declare the columns they have; of readings that are the same then, the first is kept."""
@@ -271,11 +280,6 @@ class TextSystem:
 def log_probability(decoded: Decoded) -> float:
     """Return the log-probability of a text, its end included."""
     return sum(decoded.log_probabilities) + decoded.end_log_probability
-
-
-def _confidence(decoded: Decoded, line: Line) -> float:
-    """Return how likely the whole text is right: its probability, its end included, calibrated."""
-    return confidence_of(log_probability(decoded), line)
 
 
 def _unlikely(task: Task) -> str:

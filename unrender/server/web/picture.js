@@ -3,7 +3,8 @@
 import { element } from "./markup.js";
 
 // Places less sure than this are outlined from the start
-const DOUBTFUL = 0.8;
+// Fields and blocks below this confidence stand out
+const UNSURE = 0.8;
 // Pixels that a pointer moves before a click is a drag
 const DRAG = 6;
 const CLOSEST = 12;
@@ -46,10 +47,10 @@ export class Picture {
   }
 
   /** Mark places, given as {box, probability}, found on a page of this size: the whole picture, or its crop. */
-  mark(places, width, height, boxed = false) {
-    Object.assign(this, { places, width, height, boxed });
-    const outlined = places.filter((place) => place.box && (boxed || place.probability < DOUBTFUL));
-    this.layer.replaceChildren(...outlined.map((place) => this.put(element("div", { className: place.probability < DOUBTFUL ? "doubt" : "boxed" }), place.box)));
+  mark(places, width, height, boxed = false, unsure = UNSURE) {
+    Object.assign(this, { places, width, height, boxed, unsure });
+    const outlined = places.filter((place) => place.box && (boxed || place.probability < unsure));
+    this.layer.replaceChildren(...outlined.map((place) => this.put(element("div", { className: place.probability < unsure ? "doubt" : "boxed" }), place.box)));
     this.frame.hidden = !this.crop;
     if (this.crop) this.putIn(this.frame, this.crop);
     this.layer.append(this.frame, this.lamp);
@@ -185,7 +186,7 @@ export class Picture {
     const [band, { moved }] = [this.band, this.gesture];
     this.band = null;
     if (band && event.type === "pointerup" && band.x1 - band.x0 >= DRAG && band.y1 - band.y0 >= DRAG) return this.onCrop(band);
-    if (band) this.mark(this.places, this.width, this.height, this.boxed);
+    if (band) this.mark(this.places, this.width, this.height, this.boxed, this.unsure);
     const found = moved ? null : this.find(event);
     if (found !== null) this.onPick(found);
   }

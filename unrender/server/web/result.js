@@ -4,7 +4,7 @@ import { drawBlocks, lightBlock } from "./blocks.js";
 import { choose as chooseCopy, chosen, NAMES, showChoice } from "./copy.js";
 import { at, state } from "./desk.js";
 import { makeForm } from "./fields.js";
-import { build, element, percent } from "./markup.js";
+import { DOUBTFUL, build, element, percent } from "./markup.js";
 import { Picture } from "./picture.js";
 import { isCorrected, tidy, write, writeBlocks } from "./reading.js";
 import { Source } from "./source.js";
@@ -54,7 +54,7 @@ export async function show(result) {
   source.load(kind === "page" ? { text: "" } : block);
   source.edited = result.edited;
   const places = { fields: result.fields, page: (page.blocks ?? []).map((one) => ({ ...one, probability: one.confidence ?? 1 })) }[kind] ?? source.tokens;
-  picture.mark(places, page.width || 1, page.height || 1, kind === "fields" || kind === "page");
+  picture.mark(places, page.width || 1, page.height || 1, kind === "fields" || kind === "page", kind === "formula" ? DOUBTFUL : undefined);
   const offered = OFFERED[kind];
   state.notation = offered.includes(chosen()) ? chosen() : offered[0];
   describe();
@@ -71,7 +71,7 @@ function describe() {
   const parts = [];
   if (isCorrected(state.result)) parts.push("Edited");
   else if (read.confidence !== undefined) parts.push(`Confidence ${percent(read.confidence)}`);
-  const doubtful = source.tokens.filter((token) => token.probability < 0.8).length;
+  const doubtful = source.tokens.filter((token) => token.probability < DOUBTFUL).length;
   if (doubtful && kind === "formula") parts.push(`${doubtful} doubtful ${doubtful === 1 ? "symbol" : "symbols"}`);
   at("sure").textContent = parts.join(" · ");
   const open = source.tokens.some((token) => token.alternatives?.length);

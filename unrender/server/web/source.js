@@ -1,11 +1,9 @@
 // The source of a result, token by token: tinted by doubt, with alternatives, or as a text to edit.
 
-import { element, percent, pointing } from "./markup.js";
+import { DOUBTFUL, element, percent, pointing } from "./markup.js";
 import { walk } from "./menu.js";
 import { separatorOf } from "./reading.js";
 
-// From here on a token has no tint
-const SURE = 0.97;
 const PIECE = /\\(?:begin|end)\s*\{[a-zA-Z*]+\}|\\operatorname\*|\\[a-zA-Z]+|\\.|\S/gs;
 const AIRY = /^([=<>&]|\\\\|\\(pm|mp|times|cdot|div|[lg]eq?|neq?|to|in|approx|equiv|sim|cup|cap|subset|wedge|vee|oplus|otimes|\w*arrow))$/;
 const OPENS = /^([({[^_&=<>+-]|\\(left|pm|mp|times|cdot|[lg]eq?|\\)|\\begin.*)$/;
@@ -117,7 +115,7 @@ export class Source {
     const others = token.alternatives?.length ?? 0;
     const label = token.typed ? token.text : `${token.text}, ${percent(token.probability)}${others ? `, ${others} alternatives` : ""}`;
     const made = element("button", { className: "token", tabIndex: -1, "aria-label": label }, token.text);
-    const doubt = Math.min(1, Math.max(0, (SURE - token.probability) / SURE) * 1.6);
+    const doubt = Math.min(1, Math.max(0, (DOUBTFUL - token.probability) / DOUBTFUL) * 1.6);
     if (doubt > 0) made.style.setProperty("--doubt", `${Math.round(12 + 88 * doubt)}%`);
     made.classList.toggle("unsure", doubt > 0);
     made.classList.toggle("chosen", Boolean(token.chosen || token.typed));
