@@ -12,7 +12,7 @@ from serving import running, saying_reader
 from unrender import formats, latex
 from unrender.checkpoints.files import read_json
 from unrender.errors import UnrenderError
-from unrender.evaluation.datasets.strokes import draw, read_ink
+from unrender.evaluation.datasets.strokes import read_ink
 from unrender.formats.formulas.linear import formula_to_text
 from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.formats.formulas.sympy import formula_to_sympy
@@ -20,6 +20,7 @@ from unrender.formats.formulas.typst import formula_to_typst
 from unrender.images import opening
 from unrender.images.guard import Guard, Limits
 from unrender.images.opening import open_pages
+from unrender.images.strokes import draw
 from unrender.models.codec import from_values
 from unrender.server import Limits as ServerLimits
 from unrender.server import Shelf, create_app

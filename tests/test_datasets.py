@@ -9,8 +9,9 @@ from PIL import Image
 
 from unrender.errors import DataError
 from unrender.evaluation.datasets import SEED_004, UPSTREAM, Limits, open_dataset
-from unrender.evaluation.datasets.strokes import PEN, Pen, draw, read_ink, vary
+from unrender.evaluation.datasets.strokes import read_ink
 from unrender.formats.donut import parse_tags
+from unrender.images.strokes import PEN, Pen, draw, vary
 
 INK = """<ink xmlns="http://www.w3.org/2003/InkML">
 <annotation {attribute}="truth">{truth}</annotation>

@@ -246,3 +246,36 @@ def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(ImageError, match="this is a pipe or a device"):
         open_pages(tmp_path / "pipe.png")
+
+
+INK = b"""<ink xmlns="http://www.w3.org/2003/InkML">
+<trace id="0">10 0, 10 40, 12 80</trace><trace id="1">60 0 5, 90 80 6</trace><trace id="2">90 0, 60 80</trace></ink>"""
+
+
+def test_pen_strokes_are_drawn_as_the_model_knows_them(tmp_path):
+    path = tmp_path / "formula.inkml"
+    path.write_bytes(INK)
+    for source in (path, INK, b"\xef\xbb\xbf<?xml version='1.0'?>\n" + INK):
+        [page] = open_pages(source)
+        assert page.mode == "RGB"
+        assert page.size == (16 + 2 * 8, 16 + 2 * 8)  # symbols of 16 pixels and a margin of 8
+        assert page.getpixel((8, 16))[0] < 100
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"<ink><trace>1 2, 3", "pen.inkml is not InkML"),
+        (b"<ink></ink>", "there are no pen strokes in it"),
+        (b"<ink><trace>1 nonsense</trace></ink>", "points that are not x and y"),
+    ],
+)
+def test_ink_that_cannot_be_drawn_is_refused_in_one_sentence(data, sentence):
+    with pytest.raises(ImageError, match=sentence):
+        open_pages(data, name="pen.inkml")
+
+
+def test_far_strokes_are_drawn_small_not_large():
+    far = b"<ink><trace>0 0, 0 1</trace><trace>1e8 1e8, 1e8 100000001</trace></ink>"
+    [page] = open_pages(far)
+    assert page.width * page.height < 5_000_000

@@ -5,6 +5,7 @@ NumPy is imported only where it is needed, because the child should start fast.
 """
 
 import io
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ FORMATS = ("PNG", "JPEG", "GIF", "TIFF", "WEBP", "BMP", "PPM", "JPEG2000", "MPO"
 _POINTS_PER_INCH = 72
 KNOWN_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"BM")  # of damaged images
 _PDF_HEADER_REACH = 1024  # bytes within which "%PDF-" must stand
+_INK, _INK_REACH = re.compile(rb"<(?:\w+:)?ink[\s>]"), 2048  # the outermost element of InkML, near the beginning
 _STRIP_PIXELS = 2_000_000
 _ORIENTATION = 0x0112  # the EXIF tag, and what undoes its values
 _TURNS = {
@@ -55,7 +57,8 @@ class PageText:
 class OpenFile(Protocol):
     """A file that was opened once and whose pages are drawn one at a time."""
 
-    count: int
+    @property
+    def count(self) -> int: ...
 
     def page(self, index: int, dpi: int, name: str) -> Image.Image: ...
     def text(self, index: int, name: str) -> PageText: ...
@@ -67,8 +70,19 @@ def is_pdf(data: bytes) -> bool:
 
 
 def open_file(data: bytes, name: str) -> OpenFile:
-    """Open an image or a PDF; errors call it `name`."""
-    return _Pdf(data, name) if is_pdf(data) else _Raster(data, name)
+    """Open an image, a PDF or pen strokes; errors call it `name`."""
+    if is_pdf(data):
+        return _Pdf(data, name)
+    if not is_inkml(data):
+        return _Raster(data, name)
+    from unrender.images.strokes import Drawing, parse_ink
+
+    return Drawing(parse_ink(data, name))
+
+
+def is_inkml(data: bytes) -> bool:
+    """Tell whether bytes are InkML, pen strokes, by their beginning alone."""
+    return data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _INK.search(data[:_INK_REACH]) is not None
 
 
 def upright(image: Image.Image, name: str) -> Image.Image:

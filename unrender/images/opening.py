@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.errors import ImageError
-from unrender.images.drawing import FORMATS, MAX_PIXELS, PageText, check_size, is_blank, is_pdf, open_raster, upright
+from unrender.images.drawing import (
+    FORMATS,
+    MAX_PIXELS,
+    PageText,
+    check_size,
+    is_blank,
+    is_inkml,
+    is_pdf,
+    open_raster,
+    upright,
+)
 from unrender.images.guard import GUARD, TooMuchError
 from unrender.images.page_memory import PAGE_MEMORY, PageMemory
 from unrender.images.pixels import Placement, place, prepare, stack
@@ -77,7 +87,7 @@ class Pages(Sequence[Image.Image]):
 
 
 def open_pages(source: Source, dpi: int = 96, name: str = "", memory: PageMemory = PAGE_MEMORY) -> Pages:
-    """Open an image or PDF as upright RGB pages; multi-page TIFFs have several, animations one.
+    """Open an image, a PDF or pen strokes (InkML) as upright RGB pages; multi-page TIFFs have several, animations one.
 
     `dpi` is for PDF pages only. `name` is how errors call the source, the file name unless given. `memory` bounds
     what open pages hold together.
@@ -94,7 +104,7 @@ def open_pages(source: Source, dpi: int = 96, name: str = "", memory: PageMemory
     name = name or "image"
     if not source:
         raise ImageError(f"{name}: the file is empty; give an image or a PDF.")
-    if from_disk and not is_pdf(source):
+    if from_disk and not is_pdf(source) and not is_inkml(source):
         plain = open_raster(source, name)
         if _is_plain(plain, source):
             data = source

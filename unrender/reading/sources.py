@@ -12,7 +12,7 @@ from unrender.reading.systems import Input
 STANDARD_INPUT = "-"
 SUFFIXES = (
     *(".png", ".jpg", ".jpeg", ".jpe", ".gif", ".tif", ".tiff", ".webp", ".bmp", ".ppm", ".pgm", ".pbm"),
-    *(".jp2", ".j2k", ".ico", ".tga", ".pdf"),
+    *(".jp2", ".j2k", ".ico", ".tga", ".pdf", ".inkml"),
 )
 _PAGE_DIGITS = 6
 _LONGEST_QUOTE = 40

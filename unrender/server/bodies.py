@@ -17,7 +17,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
 from unrender.errors import ImageError
-from unrender.images.drawing import FORMATS, KNOWN_STARTS, is_pdf
+from unrender.images.drawing import FORMATS, KNOWN_STARTS, is_inkml, is_pdf
 from unrender.images.opening import open_pages
 from unrender.server.limits import Limits, Memory
 from unrender.server.problems import HttpError
@@ -117,7 +117,7 @@ def examine(data: bytes, name: str, limits: Limits) -> Contents:
     try:
         pages = len(open_pages(data, name=name))
     except ImageError as error:
-        known = pixels is not None or data.startswith(KNOWN_STARTS)
+        known = pixels is not None or data.startswith(KNOWN_STARTS) or is_inkml(data)
         status = HTTPStatus.UNPROCESSABLE_ENTITY if known else HTTPStatus.UNSUPPORTED_MEDIA_TYPE
         raise HttpError(status, str(error)) from error
     return Contents(pages, pixels or 0)

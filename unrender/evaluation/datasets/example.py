@@ -9,8 +9,9 @@ import numpy as np
 from PIL import Image
 
 from unrender.documents import Json
-from unrender.evaluation.datasets.strokes import INKML, draw, read_ink
+from unrender.evaluation.datasets.strokes import INKML, read_ink
 from unrender.formats.donut import has_tags, parse_tags
+from unrender.images.strokes import draw
 from unrender.words import WordPage
 
 Kind = Literal["labels", "imagefolder", "im2latex", "inkml", "sroie", "pages"]

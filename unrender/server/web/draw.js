@@ -6,6 +6,10 @@ import { toFile } from "./picture.js";
 const WIDTH = 900;
 const HEIGHT = 420;
 const PENS = { pen: 5, thick: 10 };
+// How wide a line is in proportion to the typical symbol, where the reader learned from pens
+const TRAINED = 1.5 / 16;
+// Strokes this high in proportion to their width tell how large the writing is
+const UPRIGHT = 0.4;
 // How near the eraser must come to a stroke
 const RUBBER = 16;
 
@@ -56,8 +60,11 @@ export class Sheet {
     this.onPause();
   }
 
+  /** Give the strokes as a picture, drawn with the pen that the reader knows. */
   toFile() {
-    return toFile(this.canvas, "drawing");
+    const canvas = element("canvas", { width: WIDTH, height: HEIGHT });
+    draw(canvas.getContext("2d"), this.strokes, (TRAINED * symbolHeight(this.strokes)) / PENS.pen);
+    return toFile(canvas, "drawing");
   }
 
   begin(event) {
@@ -95,16 +102,32 @@ export class Sheet {
   }
 
   paint() {
-    const pen = this.pen;
-    pen.fillStyle = "#fff";
-    pen.fillRect(0, 0, WIDTH, HEIGHT);
-    [pen.lineCap, pen.lineJoin, pen.strokeStyle] = ["round", "round", "#111"];
-    for (const { width, points } of this.strokes) {
-      pen.lineWidth = width;
-      pen.beginPath();
-      points.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
-      if (points.length === 1) pen.lineTo(points[0][0] + 0.1, points[0][1]);
-      pen.stroke();
-    }
+    draw(this.pen, this.strokes, 1);
   }
+}
+
+/** Draw strokes on white paper, each as many times as wide as it is by itself. */
+function draw(pen, strokes, factor) {
+  pen.fillStyle = "#fff";
+  pen.fillRect(0, 0, WIDTH, HEIGHT);
+  [pen.lineCap, pen.lineJoin, pen.strokeStyle] = ["round", "round", "#111"];
+  for (const { width, points } of strokes) {
+    pen.lineWidth = Math.max(1, width * factor);
+    pen.beginPath();
+    points.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+    if (points.length === 1) pen.lineTo(points[0][0] + 0.1, points[0][1]);
+    pen.stroke();
+  }
+}
+
+/** Estimate how high the typical symbol is; bars, signs and dots tell little. */
+function symbolHeight(strokes) {
+  const span = (points, axis) => Math.max(...points.map((point) => point[axis])) - Math.min(...points.map((point) => point[axis]));
+  const sides = strokes.map(({ points }) => [span(points, 0), span(points, 1)]);
+  const upright = sides.filter(([across, down]) => down > UPRIGHT * across).map(([, down]) => down);
+  const tallest = Math.max(0, ...upright);
+  const telling = (upright.length ? upright.filter((down) => down > 0.2 * tallest) : sides.map((side) => Math.max(...side))).sort((one, other) => one - other);
+  const middle = telling[Math.floor(telling.length / 2)];
+  // A dot alone tells nothing: then the pen stays as it is
+  return middle > RUBBER ? middle : PENS.pen / TRAINED;
 }

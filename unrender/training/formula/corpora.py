@@ -29,8 +29,9 @@ from rich.progress import Progress
 from unrender.checkpoints import cache_folder
 from unrender.errors import ConfigError
 from unrender.evaluation.datasets import open_dataset
-from unrender.evaluation.datasets.strokes import PEN, draw, read_ink, vary
+from unrender.evaluation.datasets.strokes import read_ink
 from unrender.images.pixels import symbol_scale
+from unrender.images.strokes import PEN, draw, vary
 from unrender.models.config import ImagePrep
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
