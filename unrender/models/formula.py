@@ -72,7 +72,7 @@ def formula(vocabulary: int) -> TextConfig:
             lost=0.6,
             second_looks=(0.9, 1.07, 1.15, 1.3),
             greedy_first=True,
-            doubtful=0.5,
+            doubtful=0.6,
             sure=0.95,
             unlikely=0.5,
             rows=True,
