@@ -225,6 +225,13 @@ def test_scripts_and_commands_outside_formulas_become_formulas():
     assert enclosed(["<m>", "x", "^", "2", "</m>", "-"]) == ["<m>", "x", "^", "2", "</m>", "-"]
 
 
+def test_formulas_that_are_not_well_formed_are_mended():
+    assert inline_markdown(enclosed(["2", "^", "<i>", "a", "</i>"])) == "2*a*"
+    assert inline_markdown(enclosed([*"by", "␣", "{", "\\cal", "M", "}", "(", "k", ")"])) == r"by $\mathcal{M}$(k)"
+    assert inline_markdown(["<m>", "K", "_", "{", "n", "_", "{", "1", "}", "</m>"]) == "$K_{n_1}$"
+    assert inline_markdown(["a", "<m>", "</m>", "b"]) == "ab"
+
+
 def test_a_display_has_its_number_as_a_tag_and_its_rows_aligned():
     first, second = ["<d>", "a", "=", "b", "</d>", "(", "3", ")"], ["<d>", "=", "c", "</d>"]
     assert write_display([first]) == r"a = b \tag{3}"

@@ -4,6 +4,7 @@ A token outside formulas is one character; a marker says where a formula, a styl
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from unrender.errors import LatexError
 from unrender.latex import readable
@@ -55,7 +56,7 @@ def inline_markdown(tokens: Sequence[str]) -> str:
     for before, token in zip(["", *tokens], tokens, strict=False):
         if token in MATH or token in DISPLAY:
             if formula is not None:
-                written.append(f"${write_formula(formula)}$")
+                written.append(_between_dollars(formula))
             formula = [] if token in (MATH[0], DISPLAY[0]) else None
         elif formula is not None:
             formula += [token] if token not in MARKERS else []  # nothing of text means anything there
@@ -68,16 +69,32 @@ def inline_markdown(tokens: Sequence[str]) -> str:
             written.append("[^" if token == _NOTE_OPEN else "]")
         elif token not in HEADINGS and not (token == SPACE and before in (SPACE, STYLES["mono"][0])):
             written.append(_INLINE.get(token) or _character(token))
-    return "".join(written) if formula is None else "".join([*written, f"${write_formula(formula)}$"])
+    return "".join(written) if formula is None else "".join([*written, _between_dollars(formula)])
 
 
 def write_formula(tokens: Sequence[str]) -> str:
-    """Write the tokens of a formula as a person would; as they are, if they are no well-formed LaTeX."""
-    text = " ".join(tokens)
-    try:
-        return readable(text)
-    except LatexError:
-        return text
+    """Write the tokens of a formula as a person would; as they are, if they cannot be made well-formed LaTeX."""
+    for attempt in (tokens, _mended(tokens)):
+        with suppress(LatexError):
+            return readable(" ".join(attempt))
+    return " ".join(tokens)
+
+
+def _mended(tokens: Sequence[str]) -> list[str]:
+    """Close braces that stay open, leave out those that close nothing and scripts without anything in them."""
+    kept: list[str] = []
+    depth = 0
+    for token, following in zip(tokens, [*tokens[1:], "}"], strict=False):
+        if (token in _SCRIPTS and (following == "}" or following in _SCRIPTS)) or (token == "}" and not depth):
+            continue
+        depth += (token == "{") - (token == "}")
+        kept.append(token)
+    return kept + ["}"] * depth
+
+
+def _between_dollars(tokens: Sequence[str]) -> str:
+    written = write_formula(tokens)
+    return f"${written}$" if written else ""
 
 
 def plain_text(tokens: Iterable[str]) -> str:
@@ -132,9 +149,13 @@ def enclosed(tokens: Sequence[str]) -> list[str]:
             kept.append(token)
             index += 1
             continue
+        if token == "}" or (token in _SCRIPTS and (index + 1 == len(tokens) or tokens[index + 1] in MARKERS)):
+            index += 1  # it closes nothing, or nothing stands in it
+            continue
         base = _base(kept) if token in _SCRIPTS else []
         goes_on = not base and bool(kept) and kept[-1] == MATH[1]
-        stop = _end_of_argument(tokens, index + 1) if token in _SCRIPTS or token in _WITH_ARGUMENTS else index + 1
+        argued = token in _SCRIPTS or token in _WITH_ARGUMENTS
+        stop = _end_of_argument(tokens, index + argued) if argued or token == "{" else index + 1
         if goes_on:
             kept.pop()
         kept += [*([] if goes_on else [MATH[0]]), *base, *tokens[index:stop], MATH[1]]
@@ -155,7 +176,11 @@ def _base(tokens: list[str]) -> list[str]:
 
 
 def _needs_formula(token: str) -> bool:
-    return token in _SCRIPTS or (token.startswith("\\") and token not in _AS_CHARACTERS and len(token) > 2)
+    return (
+        token in _SCRIPTS
+        or token in "{}"
+        or (token.startswith("\\") and token not in _AS_CHARACTERS and len(token) > 2)
+    )
 
 
 def _end_of_argument(tokens: Sequence[str], start: int) -> int:
