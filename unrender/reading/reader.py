@@ -12,9 +12,7 @@ from unrender.errors import ConfigError, ImageError, UnrenderError
 from unrender.images.opening import Source, open_pages
 from unrender.models import PRESETS, ModelConfig
 from unrender.models.layoutlmv2 import LabelConfig
-from unrender.reading.labels import LabelSystem
 from unrender.reading.lines import clipped
-from unrender.reading.page.system import PageSystem
 from unrender.reading.systems import (
     BATCH,
     DEFAULTS,
@@ -57,10 +55,14 @@ class Reader:
         name = model or _default_model(wanted or tasks.find(tasks.DEFAULT))
         loaded = checkpoints.load(name)
         if isinstance(loaded.config, LabelConfig):
+            from unrender.reading.labels import LabelSystem  # what is not needed is not loaded: it takes time
+
             system = LabelSystem.open(loaded, engine, threads)
             return cls(system.for_task(wanted or system.task), str(name))
         task_read = wanted or tasks.find(loaded.config.task)
         if (loaded.folder / GRAPH).is_file():
+            from unrender.reading.page.system import PageSystem
+
             return cls(PageSystem.open(loaded, task_read, engine, threads), str(name))
         return cls(TextSystem.open(loaded, task_read, engine, threads), str(name))
 

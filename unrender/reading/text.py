@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,10 +27,11 @@ from unrender.reading.ink import LEFT_BEHIND, Ink, box_of
 from unrender.reading.lines import join_pieces, parts_to_read
 from unrender.reading.looks import Look, Looking, Region, Sight, join_rows, spell_out
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
-from unrender.reading.verify import verify
 from unrender.tasks import TASKS, Task
 from unrender.tokens import CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
-from unrender.typesetting.pictures import Draw, find_typesetters
+
+if TYPE_CHECKING:
+    from unrender.typesetting.pictures import Draws
 
 Looks = Iterator[tuple[Sheet, tuple[Look, ...]]]
 
@@ -85,15 +87,17 @@ class TextSystem:
         by_lines = self.config.image.line_height
         return join_pieces([look.region for look in looks], rows) if by_lines else join_rows(rows)
 
-    def _typesetters(self, options: Options) -> tuple[Draw, ...]:
+    def _typesetters(self, options: Options) -> "Draws":
         if not options.verify:
             return ()
         if self.task.notation != "latex":
             raise ConfigError(f"Only formulas can be typeset and compared; leave out --verify for {self.task.name}.")
+        from unrender.typesetting.pictures import find_typesetters  # seldom asked for, and slow to load
+
         return find_typesetters()
 
     def _verified(
-        self, sheet: Sheet, looks: tuple[Look, ...], blocks: tuple[Block, ...], options: Options, draws: Sequence[Draw]
+        self, sheet: Sheet, looks: tuple[Look, ...], blocks: tuple[Block, ...], options: Options, draws: "Draws"
     ) -> tuple[tuple[Look, ...], tuple[Block, ...]]:
         """Typeset what was read, compare it with the picture, and take the reading that fits; say where none does."""
         [before] = blocks
@@ -102,6 +106,8 @@ class TextSystem:
         texts = [(before.text, log_probability(known[0]) if known else 0.0)]
         texts += [(self._reading(one, AS_IT_IS).text, log_probability(one)) for one in known[1:]]
         gray, shrunk = cleaned(sheet.image)
+        from unrender.reading.verify import verify
+
         verdict = verify(np.asarray(gray), texts, draws)
         if verdict is None:
             return looks, blocks

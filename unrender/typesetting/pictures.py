@@ -21,13 +21,14 @@ from unrender.typesetting import DVI, SECONDS_PER_RUN, Style, compile_formulas, 
 
 Gray = NDArray[np.uint8]
 Draw = Callable[[Sequence[str]], list[Gray | None]]
+Draws = tuple[Draw, ...]
 _HALVING = 2  # pages are drawn at twice the resolution and reduced, as the Im2Latex pictures were
 _WHITE = 250
 _POINTS, _ZOOM = 24, 2  # of what ziamath draws
 _STYLES = (Style(dpi=200), Style(dpi=200, display=False))
 
 
-def find_typesetters() -> tuple[Draw, ...]:
+def find_typesetters() -> Draws:
     """Return what draws formulas here: TeX where it is, otherwise ziamath; in display style and inline."""
     if shutil.which("latex") and shutil.which("dvipng"):
         return tuple(partial(typeset, style=style) for style in _STYLES)
