@@ -226,3 +226,24 @@ def test_a_megabyte_of_hostile_markdown_takes_no_longer_than_its_length(piece: s
     start = time.process_time()
     parse_blocks(text)
     assert time.process_time() - start < SECONDS
+
+
+def test_a_receipt_as_text_has_a_line_for_each_good():
+    fields = {
+        "company": {"text": "ACME", "confidence": 0.9, "box": [0, 0, 1, 1]},
+        "amount": 5.5,
+        "phone": None,
+        "tax": [{"rate": 7.0, "amount": 0.36}],
+        "items": [
+            {"description": "Tea", "quantity": 2.0, "price": 4.0},
+            {"description": "Cake", "quantity": 1.0, "price": 1.5},
+        ],
+    }
+    text = formats.write(one_page(Block(kind="fields", fields=fields)), "text")
+    assert text.splitlines() == [
+        "company: ACME",
+        "amount: 5.5",
+        "tax: 7.0, 0.36",
+        "items: Tea, 2.0, 4.0",
+        "items: Cake, 1.0, 1.5",
+    ]

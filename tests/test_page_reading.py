@@ -17,7 +17,7 @@ from unrender.formats.marked import balanced, enclosed, inline_markdown, join_li
 from unrender.images.opening import PageText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.models.segmentation import KINDS
-from unrender.reading.choice import looks_like_page
+from unrender.reading.choice import look, looks_like_page
 from unrender.reading.page.assembly import _Piece, _softened
 from unrender.reading.page.code import write_code
 from unrender.reading.page.columns import find_parts
@@ -32,6 +32,7 @@ from unrender.reading.page.tables import join_wrapped
 from unrender.reading.reader import Reader
 from unrender.reading.text import TextSystem
 from unrender.tokens import LatexTokenizer
+from unrender.training.receipt.made_documents import make_document
 
 WORDS = "the quick brown fox jumps over a lazy dog and runs away from here"
 TOKENIZER = LatexTokenizer([*"abcdefghijklmnopqrstuvwxyz.", "␣", "<m>", "</m>", "<h2>"])
@@ -179,6 +180,10 @@ def test_a_page_of_text_looks_like_one_and_a_formula_does_not():
     ImageDraw.Draw(formula).text((10, 20), "a + b = c", fill="black", font=ImageFont.load_default(30))
     assert looks_like_page(draw_page())
     assert not looks_like_page(formula)
+    assert look(draw_page()) == "page"
+    assert look(formula) == "formula"
+    receipts = [make_document(np.random.default_rng([990, number]), "receipt").image for number in range(4)]
+    assert [look(image) for image in receipts].count("receipt") >= 3
 
 
 def test_a_wide_row_of_a_table_is_read_in_parts_of_whole_cells():

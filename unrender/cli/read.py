@@ -124,15 +124,15 @@ def read(
 
 
 def _by_task(inputs: "Sequence[Input]") -> "dict[str | None, list[Input]]":
-    """Find out what each input shows, and say which are read as pages."""
+    """Find out what each input shows, and say which are not read as formulas."""
     from unrender.reading.choice import choose_task
 
     groups: dict[str | None, list[Input]] = {}
     for entry in inputs:
         task = choose_task(entry)
         groups.setdefault(task, []).append(entry)
-        if task == _PAGE:
-            say(f"Note: {entry.name} is read as a page; -t formula reads it as a formula.")
+        if task in (_PAGE, "receipt"):
+            say(f"Note: {entry.name} is read as a {task}; -t formula reads it as a formula.")
     return groups or {None: []}
 
 

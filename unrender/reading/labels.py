@@ -140,12 +140,12 @@ class LabelSystem:
         self, page: WordPage, image: Image.Image, *, calibrated: bool = True, check: Callable[[], None] = lambda: None
     ) -> Block:
         """Label the words of a page and put together what they say; `check` may raise to stop it."""
-        scores = self._score(page, image, check)
+        scores = self.score(page, image, check)
         if self.finds_receipts:
             return self._receipt(page, scores, Calibration(*(self.config.calibration if calibrated else ())))
         return self._entities(page, scores)
 
-    def _score(self, page: WordPage, image: Image.Image, check: Callable[[], None]) -> Scores:
+    def score(self, page: WordPage, image: Image.Image, check: Callable[[], None] = lambda: None) -> Scores:
         """Score each label for each word, (N, K)."""
         pixels = None
         if self.config.layout.visual is not None:

@@ -17,6 +17,7 @@ from unrender.training.batches import Stage
 from unrender.training.document_runs import DocumentCourse
 from unrender.training.page.layout_runs import LayoutCourse
 from unrender.training.receipt.label_runs import PretrainingCourse, ReceiptCourse
+from unrender.training.receipt.own_fields import OwnFieldsCourse
 from unrender.training.recipe import Recipe, Schedule
 from unrender.training.runs import Request
 from unrender.training.text_runs import PreparedCourse, SystemCourse
@@ -266,6 +267,7 @@ DONUT = DocumentCourse(
 
 PRETRAINING = PretrainingCourse()
 RECEIPT = ReceiptCourse()
+OWN_FIELDS = OwnFieldsCourse()
 LAYOUT = LayoutCourse()
 
 
@@ -284,6 +286,7 @@ _COURSES: dict[str, _Train] = {
     "donut-receipt": partial(runs.train, DONUT_RECEIPT),
     "layoutlmv2-pretrain": partial(runs.train, PRETRAINING),
     "layoutlmv2-receipt": partial(runs.train, RECEIPT),
+    "receipt": partial(runs.train, OWN_FIELDS),
     "layout": partial(runs.train, LAYOUT),
 }
 NAMES = tuple(_COURSES)

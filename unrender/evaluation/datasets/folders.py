@@ -170,12 +170,13 @@ def _read_receipt(path: Path) -> Example:
         width, height = picture.size
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        lines = [Line(str(line["text"]), Box(*map(float, line["box"]))) for line in values["lines"]]
+        given = values.get("lines")
+        lines = [Line(str(line["text"]), Box(*map(float, line["box"]))) for line in given or ()]
         target = write_tags({str(name): str(text or "") for name, text in values["fields"].items()})
     except (ValueError, KeyError, TypeError, AttributeError, NotationError) as error:
         raise DataError(f"{path} is not a receipt with fields and lines: {error}") from error
     kept = [line for line in lines if line.text.strip()]
-    page = WordPage(width, height, tuple(split_lines(order_lines(kept))))
+    page = None if given is None else WordPage(width, height, tuple(split_lines(order_lines(kept))))
     return Example(image, target, path.stem, page)
 
 

@@ -17,7 +17,7 @@ from unrender.documents import Box
 from unrender.reading.receipt.amounts import is_currency_word
 from unrender.reading.receipt.clues import ONLY_DATE, date_clues, total_clues
 from unrender.reading.receipt.dates import DATE, parse_date, parse_time
-from unrender.reading.receipt.keywords import fold
+from unrender.reading.receipt.keywords import MALAY, fold, without_accents
 from unrender.reading.receipt.rows import Row, find_rows
 from unrender.words import Word
 
@@ -86,6 +86,7 @@ def find_fields(words: Sequence[Word], probabilities: Probabilities, names: Sequ
     """Find each field at most once; one that is not there is left out."""
     found: dict[str, Found] = {}
     rows = find_rows(words)
+    plain = any(MALAY.search(row.folded) for row in rows)
     for index, name in enumerate(names):
         share = np.clip(probabilities[:, index], _LEAST, 1 - _LEAST)
         if name == "date":
@@ -94,6 +95,8 @@ def find_fields(words: Sequence[Word], probabilities: Probabilities, names: Sequ
             best = _best_total(words, rows, share)
         else:
             best = _best_run(name, words, share)
+            if best is not None and plain:  # an accent was misread
+                best = replace(best, text=without_accents(best.text))
         if best is not None and best.score >= _MIN_SCORES.get(name, _MIN_OWN_SCORE):
             found[name] = replace(best, score=min(best.score, 1 - _LEAST))
     return found

@@ -6,8 +6,6 @@ Texts are folded before they are compared: capitals, no accents. Recognisers los
 import re
 import unicodedata
 
-from unrender.words import Word
-
 
 def _words(*patterns: str) -> re.Pattern[str]:
     """Match any of some words; a space in a pattern may be missing in the text, or be a mark."""
@@ -70,6 +68,7 @@ OTHER_DATE = _words(
 PHONE = _words(
     "TEL", "TELEPHONE", "TELEFON", "TELEFONO", "TELEFOON", "PHONE", "PH(?![A-Z])", "TLF", "CALL", "FON", "HOTLINE", "HP"
 )
+MALAY = _words("SDN", "BHD", "JALAN", "JLN", "TAMAN", "KUALA LUMPUR", "SELANGOR", "JOHOR")  # written without accents
 RECEIPT = _words(
     "RECEIPT", "INVOICE", "KASSENBON", "KASSENBELEG", "RECHNUNG", "QUITTUNG", "BELEG", "BON(?:NR)?(?![A-Z])", "TICKET",
     "FACTUR", "FACTURE", "RECU", "RECIBO", "SCONTRINO", "RICEVUTA", "DOCUMENTO COMMERCIALE", "KASSABON", "CASHIER",
@@ -91,6 +90,7 @@ def _folded(letter: str) -> str:
     return base if base.isascii() else upper
 
 
-def row_text(words: list[Word]) -> str:
-    """Return the folded text of a row of words."""
-    return fold(" ".join(word.text for word in words))
+def without_accents(text: str) -> str:
+    """Take accents away and leave letters as large as they are."""
+    bases = (unicodedata.normalize("NFD", letter)[0] for letter in text)
+    return "".join(base if base.isascii() else letter for base, letter in zip(bases, text, strict=True))
