@@ -24,7 +24,7 @@ from unrender.reading.systems import Input
 from unrender.words import Line, WordPage, order_lines, split_lines
 
 SEED = 20260118
-RECEIPTS, OTHERS = 60, 30
+RECEIPTS = 60
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 FACES = ("DejaVuSansMono-Oblique", "DejaVuSerif-Bold", "DejaVuSansMono", "STIXGeneral", "DejaVuSans")
 MONTHS = {
@@ -285,12 +285,13 @@ def main() -> None:
     parser.add_argument("--model", default="receipt")
     parser.add_argument("--words", choices=("given", "ocr"), default="given")
     parser.add_argument("--keep", type=Path, help="where to keep the pictures")
+    parser.add_argument("--receipts", type=int, default=RECEIPTS, help="only so many of them, and half as many others")
     parser.add_argument("--show", action="store_true", help="what is read wrong")
     arguments = parser.parse_args()
     folder = arguments.keep or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
-    made = [make(np.random.default_rng([SEED, number])) for number in range(RECEIPTS)]
-    others = [make_other(np.random.default_rng([SEED, 1000 + number])) for number in range(OTHERS)]
+    made = [make(np.random.default_rng([SEED, number])) for number in range(arguments.receipts)]
+    others = [make_other(np.random.default_rng([SEED, 1000 + number])) for number in range(arguments.receipts // 2)]
     pages = [*((one.image, one.page) for one in made), *others]
     inputs = []
     for number, (image, page) in enumerate(pages):
@@ -312,9 +313,9 @@ def main() -> None:
                     fields[name],
                     round(block.confidence or 0, 2),
                 )
-    null = sum(not block.children for block in blocks[RECEIPTS:])
-    said = {name: round(count / RECEIPTS, 4) for name, count in right.items()}
-    print(json.dumps({"words": arguments.words, **said, "receipts": RECEIPTS, "others_null": null, "others": OTHERS}))
+    null = sum(not block.children for block in blocks[len(made) :])
+    said = {name: round(count / len(made), 4) for name, count in right.items()}
+    print(json.dumps({"words": arguments.words, **said, "receipts": len(made), "others_null": null, "others": len(others)}))
 
 
 if __name__ == "__main__":
