@@ -315,7 +315,11 @@ def main() -> None:
                 )
     null = sum(not block.children for block in blocks[len(made) :])
     said = {name: round(count / len(made), 4) for name, count in right.items()}
-    print(json.dumps({"words": arguments.words, **said, "receipts": len(made), "others_null": null, "others": len(others)}))
+    print(
+        json.dumps(
+            {"words": arguments.words, **said, "receipts": len(made), "others_null": null, "others": len(others)}
+        )
+    )
 
 
 if __name__ == "__main__":
