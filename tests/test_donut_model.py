@@ -36,7 +36,7 @@ def fields_of(document: Document) -> dict[str, object]:
     return block.fields
 
 
-def test_a_receipt_becomes_fields_that_come_once(reader: Reader, receipt: Image.Image):
+def test_a_receipt_becomes_fields_that_come_once(reader: Reader, receipt: Image.Image) -> None:
     document = reader.read(receipt)
     fields = fields_of(document)
     assert set(fields) <= set(RECEIPT_FIELDS)
@@ -50,12 +50,12 @@ def test_it_is_small_and_not_the_default_for_receipts() -> None:
     assert tasks.find("receipt").default_model == "receipt"
 
 
-def test_an_empty_picture_is_empty(reader: Reader):
+def test_an_empty_picture_is_empty(reader: Reader) -> None:
     assert reader.read(Image.new("L", (300, 700), 255)).status.kind == "empty"
 
 
 @pytest.mark.parametrize("kind", ["noise", "upside down", "a ribbon", "tiny"])
-def test_what_cannot_be_read_is_a_guess_with_little_confidence(reader: Reader, receipt: Image.Image, kind: str):
+def test_what_cannot_be_read_is_a_guess_with_little_confidence(reader: Reader, receipt: Image.Image, kind: str) -> None:
     noise = np.random.default_rng(0).integers(0, 255, (400, 240), dtype=np.uint8)
     pictures = {
         "noise": Image.fromarray(noise),
@@ -68,10 +68,10 @@ def test_what_cannot_be_read_is_a_guess_with_little_confidence(reader: Reader, r
     assert all((block.confidence or 0.0) < 0.5 for block in document.blocks)
 
 
-def test_a_limit_of_tokens_still_closes_every_tag(reader: Reader, receipt: Image.Image):
+def test_a_limit_of_tokens_still_closes_every_tag(reader: Reader, receipt: Image.Image) -> None:
     document = reader.read(receipt, Options(max_tokens=12))
     assert document.written.count("<s_") == document.written.count("</s_")
 
 
-def test_it_starts_a_training(tmp_path: Path):
+def test_it_starts_a_training(tmp_path: Path) -> None:
     assert (resolve(MODEL) / "weights.safetensors").is_file()

@@ -68,13 +68,19 @@ def test_a_single_field_comes_once_and_is_no_list() -> None:
         ("<s_total>", "1", True),
         ("<s_total>1", "x", False),
         ("<s_total>1.", "</s_total>", False),
-        ("<s_total>1.5", "</s_total>", True),
+        ("<s_total>1.5", "</s_total>", False),
+        ("<s_total>1.50", "</s_total>", True),
         ("<s_total>RM ", "9", True),
         ("<s_total>1.50", ".", False),
         ("<s_date>12", "</s_date>", False),
         ("<s_date>12/03/2018", "</s_date>", True),
         ("<s_date>12/03/", "</s_date>", False),
         ("<s_date>", "(", False),
+        ("<s_date>05/01", "8", False),
+        ("<s_date>05/01", "/", True),
+        ("<s_date>05/01/18", "</s_date>", True),
+        ("<s_date>05 M", "A", True),
+        ("<s_date>05 M", "/", False),
         ("<s_date>", "</s_date>", True),
     ],
 )
@@ -101,6 +107,12 @@ def test_amounts_and_dates_are_told_from_other_texts() -> None:
     assert not fits("amount", "TOTAL")
     assert fits("date", "12 MAR 2018")
     assert not fits("date", "KUALA LUMPUR")
+
+
+def test_a_text_that_goes_on_too_long_is_closed() -> None:
+    assert may_follow(f"<s_company>{'A' * 79}", "A")
+    assert not may_follow(f"<s_company>{'A' * 80}", "A")
+    assert may_follow(f"<s_company>{'A' * 80}", "</s_company>")
 
 
 def test_a_name_without_a_rule_may_hold_anything() -> None:

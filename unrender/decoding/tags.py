@@ -14,11 +14,29 @@ from numpy.typing import NDArray
 
 _SEPARATOR = "<sep/>"
 _TAG = re.compile(r"<(/?)s_([^<>]+)>")
-_LONGEST = {"date": 20, "amount": 16}  # characters
-_DATE_CHARACTERS = frozenset("0123456789/-.,' ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-_DATE = re.compile(r"(?=(?:.*\d){3}).*[\dA-Za-z]")  # a day and a year at least, and nothing that waits for more
-_AMOUNT = re.compile(r"(?:[A-Z$€£]{1,3} ?)?-?\d[\d,]*(?:\.\d{1,3})?")  # noqa: RUF100
-_AMOUNT_BEGUN = re.compile(r"(?:[A-Z$€£]{1,3} ?)?(?:-?(?:\d[\d,]*(?:\.\d{0,3})?)?)?")
+_AMOUNT = re.compile(r"(?:[A-Z$€£]{1,3} ?)?-?\d[\d,]{0,10}\.\d\d")
+_AMOUNT_BEGUN = re.compile(r"(?:[A-Z$€£]{1,3} ?)?(?:-?(?:\d[\d,]{0,10}(?:\.\d{0,2})?)?)?")
+_TWO = tuple(f"{number:02}" for number in range(100))
+_DAY, _MONTH = (*_TWO[1:32], *map(str, range(1, 10))), (*_TWO[1:13], *map(str, range(1, 10)))
+_YEAR = tuple(str(year) for year in range(1950, 2100))
+_NAMES = (
+    "JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST SEPTEMBER OCTOBER NOVEMBER DECEMBER "
+    "JAN FEB MAR APR JUN JUL AUG SEP SEPT OCT NOV DEC"
+).split()
+_DATES: tuple[tuple[Sequence[str], ...], ...] = (
+    *(
+        form
+        for part in ("/", "-", ".", " ")
+        for form in (
+            (_DAY, (part,), _MONTH, (part,), (*_YEAR, *_TWO)),
+            (_MONTH, (part,), _DAY, (part,), (*_YEAR, *_TWO)),
+            (_DAY, (part,), _NAMES, (part,), (*_YEAR, *_TWO)),
+            (_YEAR, (part,), _MONTH, (part,), _DAY),
+        )
+    ),
+    (_NAMES, (" ",), _DAY, (", ", " "), _YEAR),
+    (_YEAR, _TWO[1:13], _TWO[1:32]),
+)
 
 
 class Rule(Protocol):
@@ -30,6 +48,8 @@ class Rule(Protocol):
     def kind(self) -> str: ...
     @property
     def single(self) -> bool: ...
+    @property
+    def longest(self) -> int: ...
 
 
 @dataclass
@@ -95,10 +115,14 @@ class TagGrammar:
 
     def _allow_text(self, allowed: NDArray[np.bool_], text: str, rule: Rule | None) -> None:
         if rule is None or rule.kind == "text":
-            allowed |= self._characters
+            if rule is None or not rule.longest or len(text) < rule.longest:
+                allowed |= self._characters
+            return
+        if rule.kind == "date":
+            allowed[[self._places[letter] for letter in _next_of_date(text) if letter in self._places]] = True
             return
         for character, place in self._places.items():
-            allowed[place] = _may_go_on(rule.kind, text + character)
+            allowed[place] = bool(_AMOUNT_BEGUN.fullmatch(text + character))
 
     def _read(self, written: Sequence[int]) -> list[_Open]:
         """Return the tags that are open, the innermost last; what does not belong is passed over."""
@@ -120,16 +144,31 @@ class TagGrammar:
 
 def fits(kind: str, text: str) -> bool:
     """Say whether a text is a date, or an amount of money with cents."""
-    begun = all(_may_go_on(kind, text[: place + 1]) for place in range(len(text)))
-    return begun and _is_whole(kind, text) and (kind == "date" or "." in text)
+    return _is_whole(kind, text)
 
 
 def _is_whole(kind: str, text: str) -> bool:
-    return bool((_DATE if kind == "date" else _AMOUNT).fullmatch(text))
+    if kind == "date":
+        return any(_spell(text.upper(), form)[1] for form in _DATES)
+    return bool(_AMOUNT.fullmatch(text))
 
 
-def _may_go_on(kind: str, text: str) -> bool:
-    """Say whether a date or an amount can begin like this."""
-    if len(text) > _LONGEST[kind] or text.startswith(" "):
-        return False
-    return _DATE_CHARACTERS.issuperset(text) if kind == "date" else bool(_AMOUNT_BEGUN.fullmatch(text))
+def _next_of_date(text: str) -> frozenset[str]:
+    """Return the characters that a date may go on with."""
+    found = frozenset[str]().union(*(_spell(text.upper(), form)[0] for form in _DATES))
+    return found | frozenset(letter.lower() for letter in found)
+
+
+def _spell(text: str, parts: Sequence[Sequence[str]]) -> tuple[frozenset[str], bool]:
+    """Follow a text through one of each of the parts in turn; return what may follow, and whether it is the whole."""
+    if not parts:
+        return frozenset(), not text
+    following, whole = set[str](), False
+    for option in parts[0]:
+        if text.startswith(option):
+            inner = _spell(text[len(option) :], parts[1:])
+            following |= inner[0]
+            whole = whole or inner[1]
+        elif option.startswith(text):
+            following.add(option[len(text)])
+    return frozenset(following), whole

@@ -241,6 +241,7 @@ class FieldRule:
     name: str
     kind: LeafKind = "text"  # a date or an amount is written as one, or left empty
     single: bool = False  # at most once in what encloses it, and no list
+    longest: Count = 0  # characters of a text; 0: as many as there are
 
 
 @dataclass(frozen=True, kw_only=True)

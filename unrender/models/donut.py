@@ -54,9 +54,11 @@ DONUT_BASE = TextConfig(
 
 SEPARATOR = "<sep/>"
 RECEIPT_FIELDS = ("company", "address", "date", "total")  # as they follow one another on most receipts
-RECEIPT_RULES = tuple(
-    FieldRule(name=name, kind="date" if name == "date" else "amount" if name == "total" else "text", single=True)
-    for name in RECEIPT_FIELDS
+RECEIPT_RULES = (
+    FieldRule(name="company", single=True, longest=80),  # a reading that goes on has lost its way
+    FieldRule(name="address", single=True, longest=150),
+    FieldRule(name="date", kind="date", single=True),
+    FieldRule(name="total", kind="amount", single=True),
 )
 _HEIGHT, _WIDTH, _MULTIPLE, _MARGIN = 960, 480, 32, 8
 _MAX_TOKENS = 400
@@ -96,7 +98,7 @@ def donut_small(vocabulary: int) -> TextConfig:
             context=2,
         ),
         decoder=replace(reader.decoder, max_positions=_MAX_TOKENS + 1),
-        generation=replace(reader.generation, max_tokens=_MAX_TOKENS, well_formed=True),
+        generation=replace(reader.generation, max_tokens=_MAX_TOKENS, well_formed=True, repetition_guard=False),
         fields=RECEIPT_RULES,
         spelling=False,
     )

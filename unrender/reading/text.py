@@ -230,6 +230,8 @@ class TextSystem:
 
     def _confidence(self, decoded: Decoded, line: Line) -> float:
         """Return how likely the whole text is right: its probability, its end included, calibrated."""
+        if not decoded.tokens and not decoded.complete:
+            return 0.0  # a loop of which nothing was kept
         logs = (*decoded.log_probabilities, decoded.end_log_probability)
         return confidence_of(without_usual_doubt(logs, self.config.usual_doubt), line)
 

@@ -30,6 +30,7 @@ from unrender.training.validation import draw_subset
 _HELD_OUT = 10  # one document in so many is read, not learnt
 _MOST_HELD_OUT = 60
 _ENOUGH = 20  # values that must all be dates, or amounts, before nothing else may be written there
+_ROOM = 2  # times the longest text of a field: a reading that goes on has lost its way
 _TASK = "json"
 
 
@@ -95,7 +96,13 @@ def find_rules(documents: Sequence[Json]) -> tuple[FieldRule, ...]:
             several |= {name} if isinstance(value, list) else set()
             values.setdefault(name, []).extend(item for item in found if isinstance(item, str) and item)
     return tuple(
-        FieldRule(name=name, kind=_kind(texts), single=name not in several) for name, texts in sorted(values.items())
+        FieldRule(
+            name=name,
+            kind=_kind(texts),
+            single=name not in several,
+            longest=_ROOM * max((len(text) for text in texts), default=0),
+        )
+        for name, texts in sorted(values.items())
     )
 
 

@@ -221,8 +221,8 @@ DONUT_TEXT = PreparedCourse(
     model=donut_small,
     sets="donut",
     stages=(
-        Stage(samples=1_600, max_tokens=60, batch=8, cost=300_000, mix=_STRIPS),
-        Stage(samples=8_000, max_tokens=150, batch=8, cost=420_000, mix=_STRIPS, fade=0.3),
+        Stage(samples=1_600, max_tokens=60, batch=4, cost=150_000, mix=_STRIPS),
+        Stage(samples=8_200, max_tokens=150, batch=4, cost=170_000, mix=_STRIPS, fade=0.3),
     ),
     recipe=Recipe(
         schedule=Schedule(peak=1e-3, warm_up=100),
@@ -231,7 +231,7 @@ DONUT_TEXT = PreparedCourse(
         pointing=0.3,
         naming=0.3,
         average=0.995,
-        samples=8_000,
+        samples=8_200,
         threads=1,
         half=True,
         seed=30,
@@ -244,9 +244,9 @@ DONUT_TEXT = PreparedCourse(
 _RECEIPTS = (("fields-train", 0.6), ("fields-made", 0.4))
 DONUT_RECEIPT = replace(
     DONUT_TEXT,
-    stages=(Stage(samples=4_000, max_tokens=300, batch=4, cost=1_500_000, mix=_RECEIPTS, fade=0.05),),
+    stages=(Stage(samples=2_200, max_tokens=300, batch=2, cost=900_000, mix=_RECEIPTS, fade=0.05),),
     recipe=replace(
-        DONUT_TEXT.recipe, schedule=Schedule(peak=8e-4, warm_up=60), naming=0.2, samples=4_000, average=0.99, seed=31
+        DONUT_TEXT.recipe, schedule=Schedule(peak=6e-4, warm_up=40), naming=0.2, samples=2_200, average=0.99, seed=31
     ),
 )
 # One's own documents, from what reads receipts: an hour on a laptop.

@@ -16,7 +16,7 @@ from unrender.decoding.search import Engine, beam, greedy
 from unrender.engines.export.decoder import build_decoder
 from unrender.engines.export.encoders import build_encoder
 from unrender.engines.export.graph import save_graph
-from unrender.engines.export.quantise import quantise_graph
+from unrender.engines.export.quantise import halve_graph, quantise_graph
 from unrender.engines.export.traced import trace_labels
 from unrender.engines.labelling import LabelEngine, OnnxLabelEngine, TorchLabelEngine
 from unrender.engines.onnx_engine import OnnxEngine
@@ -106,9 +106,14 @@ def write_decoder(config: TextConfig, weights: Weights, folder: Path, *, int8: b
 
 
 def _round_weights(config: ModelConfig, weights: Weights, folder: Path) -> None:
-    """Put the linear layers of the decoder, or of the labelling graph that is there, into 8 bits."""
+    """Put the linear layers of the decoder, or of the labelling graph that is there, into 8 bits.
+
+    The encoder's weights are stored in 16.
+    """
     if isinstance(config, TextConfig):
         write_decoder(config, weights, folder, int8=True)
+        encoder = folder / GRAPHS["text"][0]
+        save_graph(halve_graph(onnx.load(encoder)), encoder)
         return
     path = folder / GRAPHS["labels"][0]
     save_graph(quantise_graph(onnx.load(path)), path)

@@ -56,6 +56,23 @@ def quantise_graph(model: onnx.ModelProto) -> onnx.ModelProto:
     return quantised
 
 
+def halve_graph(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Store large weights in 16 bits; they are widened when the graph is opened, so nothing else changes."""
+    halved = onnx.ModelProto()
+    halved.CopyFrom(model)
+    graph = halved.graph
+    widened = []
+    for tensor in graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT and np.prod(tensor.dims) >= _FEWEST:
+            name, array = tensor.name, numpy_helper.to_array(tensor).astype(np.float16)
+            tensor.CopyFrom(numpy_helper.from_array(array, f"{name} in 16 bits"))
+            widened.append(helper.make_node("Cast", [tensor.name], [name], to=onnx.TensorProto.FLOAT))
+    nodes = [*widened, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return halved
+
+
 def _is_of_words(table: NDArray[np.float32]) -> bool:
     return len(table) > _MOST_POSITIONS and not table.shape[1] % BLOCK
 
