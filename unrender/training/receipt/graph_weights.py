@@ -32,7 +32,7 @@ def read_weights(loaded: Loaded) -> Weights:
     module = LabelModel(loaded.label_config)
     wanted = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     found = _read(path, loaded)
-    given = {name: found.get(name, _folded(name, shape, found)) for name, shape in wanted.items()}
+    given: Weights = {name: found.get(name, _folded(name, shape, found)) for name, shape in wanted.items()}
     other = [name for name, shape in wanted.items() if given[name].shape != shape]
     if other:
         raise ModelError(f"{path} was not written by this version of unrender: it has another {other[0]}")
