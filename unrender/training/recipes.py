@@ -160,10 +160,10 @@ PAGE = PreparedCourse(
     stages=(
         Stage(samples=6_000, max_tokens=14, batch=16, cost=300_000, mix=_LINES),
         Stage(samples=16_000, max_tokens=30, batch=16, cost=400_000, mix=_LINES),
-        Stage(samples=26_000, max_tokens=130, batch=16, cost=500_000, mix=_LINES),
-        Stage(samples=46_000, max_tokens=160, batch=16, cost=500_000, mix=_LINES, fade=0.03),
+        Stage(samples=40_000, max_tokens=130, batch=16, cost=500_000, mix=_LINES),
+        Stage(samples=72_000, max_tokens=160, batch=16, cost=500_000, mix=_LINES, fade=0.03),
     ),
-    recipe=replace(FORMULA.recipe, naming=0.3, samples=46_000, schedule=Schedule(peak=8e-4, warm_up=300)),
+    recipe=replace(FORMULA.recipe, naming=0.3, samples=72_000, schedule=Schedule(peak=8e-4, warm_up=300)),
     augmentation=Augmentation(scale=0.5, smallest=0.8, largest=1.25, coarse=0.2, coarsest=0.5, darken=0.3, margin=2),
 )
 
