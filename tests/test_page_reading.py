@@ -142,6 +142,16 @@ def test_a_page_that_lies_upside_down_is_turned():
     assert take_apart(draw_page())[0].turns == 0
 
 
+def test_a_page_that_seems_to_be_upside_down_is_read_both_ways_before_it_is_turned(reader, monkeypatch):
+    sure = iter([[0.3, 0.4], [0.9, 0.8]])  # as it was turned, and the other way up
+    monkeypatch.setattr("unrender.reading.page.straight.is_upside_down", lambda *_: True)
+    monkeypatch.setattr(PageSystem, "_read_at_once", lambda *_: next(sure))
+    image = draw_page()
+    document = reader.read(image)
+    assert document.pages[0].blocks[0].box.y0 < 110  # where the text begins on the page as it came
+    assert next(sure, None) is None
+
+
 def test_a_page_becomes_paragraphs_with_boxes_and_lines(reader, engine):
     document = reader.read(draw_page())
     [block] = document.blocks

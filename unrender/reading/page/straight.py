@@ -1,7 +1,7 @@
 """Pages as they should lie: white paper, lines level, the right way up; and how large their letters are."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,10 @@ class Straight:
     width: int
     height: int
     shrunk: int = 1  # how many times larger the page was when it came
+
+    def turned_over(self) -> "Straight":
+        """Return the page the other way up."""
+        return replace(self, gray=self.gray[::-1, ::-1], turns=(self.turns + 2) % 4)
 
     def to_page(self, box: Box) -> Box:
         """Return the upright box, on the page as it came, around a box of the straight page."""

@@ -1,7 +1,7 @@
 """The system that reads pages: layout first, then every line of the pages at hand in one continuous batch."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -15,9 +15,11 @@ from unrender.decoding.rules import Rules
 from unrender.documents import Page, Status
 from unrender.engines.segmentation import Cells, OnnxSegmenter
 from unrender.errors import ConfigError, UnrenderError
+from unrender.images.pixels import stroke_boxes
 from unrender.models.config import TextConfig
 from unrender.reading.looks import Look, Looking
 from unrender.reading.page.assembly import make_page
+from unrender.reading.page.lines import find_lines
 from unrender.reading.page.margins import without_line_numbers
 from unrender.reading.page.places import FORMULA, Rectangle, Region, Row, union_of
 from unrender.reading.page.regions import find_regions
@@ -37,6 +39,7 @@ _MARGIN = 2  # pixels around a line, as the line reader sees it
 _MOST_CELLS = 640  # of a page's longer side
 _DARK_SHARE = 0.45  # of the picture: so much ink is no page
 _LONGEST_SIDE = 2340  # pixels of an A4 page at that resolution
+_SAMPLED_LINES, _SAMPLED_WIDTH = 5, 30.0  # lines, and times small letters of each, that tell which way up a page is
 _LONGEST = 1000  # pixels of a line; a longer one is read smaller
 
 
@@ -131,12 +134,25 @@ class PageSystem:
         straight = replace(straight, shrunk=shrunk)
         if not straight.letters or (straight.gray < INK).mean() > _DARK_SHARE:
             return _Job(sheet, straight, ())
+        if straight.turns:
+            straight = self._right_way_up(straight)
         straight = without_line_numbers(straight)
         ink, scale = _low_resolution(straight.gray, straight.letters)
         regions = tuple(find_regions(straight, self.segmenter(ink), scale))
         pictures = list(_pictures(straight, regions, apart=self.formulas is not None))
         displays = [picture for picture in pictures if picture.display]
         return _Job(sheet, straight, regions, [one for one in pictures if not one.display], displays)
+
+    def _right_way_up(self, straight: Straight) -> Straight:
+        """Read some lines of a page that was turned, and the same lines the other way up; take what reads surer."""
+        return max(straight, straight.turned_over(), key=lambda way: sum(self._read_at_once(_sample_lines(way))))
+
+    def _read_at_once(self, pictures: Sequence[Image.Image]) -> list[float]:
+        """Return how sure the reader is of each picture."""
+        sheets = (Sheet(picture, number) for number, picture in enumerate(pictures))
+        sight = replace(self.lines.sight(Options(beams=1)), new_path=self._new_path(DEFAULTS))
+        looked = Looking(sight, sheets, UNWATCHED, LINES_AT_ONCE).looks()
+        return [read_row(looks[0].decoded, self.lines.tokenizer).confidence for _, looks in looked]
 
     def _finish(self, job: "_Job", options: Options) -> tuple[Sheet, Page]:
         sheet = job.sheet
@@ -206,6 +222,16 @@ class _Follower(Watch):
 
     def wants(self, sheet: Sheet) -> bool:
         return sheet not in self.jobs or self.watch.wants(self.jobs[sheet][0].sheet)
+
+
+def _sample_lines(straight: Straight) -> list[Image.Image]:
+    """Cut the beginnings of the lines with the most letters out of a page."""
+    boxes = stroke_boxes(straight.gray < INK)
+    lines = find_lines(boxes, range(len(boxes)), straight.letters)
+    chosen = sorted(lines, key=lambda line: -len(line.strokes))[:_SAMPLED_LINES]
+    widest = round(_SAMPLED_WIDTH * straight.letters)
+    cuts = ((left, top, min(right, left + widest), bottom) for left, top, right, bottom in (one.box for one in chosen))
+    return [cut(straight.gray, box, straight.letters) for box in cuts]
 
 
 def _too_large(image: Image.Image) -> int:
