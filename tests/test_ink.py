@@ -47,6 +47,16 @@ def test_two_tokens_on_one_stroke_share_it():
     assert part == (24, 2, 32, 6)
 
 
+def test_symbols_that_touch_have_the_ink_nearest_to_where_each_was_seen():
+    ink = Ink.of(picture((2, 2, 14, 10)), GRID)  # two digits in one stroke
+    assert ink.trace([looking_at(0), looking_at(1)]) == [(2, 2, 8, 10), (8, 2, 14, 10)]
+
+
+def test_dots_that_stand_apart_are_one_symbol():
+    ink = Ink.of(picture((1, 4, 3, 6), (8, 4, 10, 6), (15, 4, 17, 6)), GRID)
+    assert ink.trace([looking_at(0, 1, 2)]) == [(1, 4, 17, 6)]
+
+
 def test_strokes_that_nobody_looked_at_are_unread():
     ink = Ink.of(picture((1, 1, 7, 7), (17, 9, 23, 15)), GRID)
     assert ink.unread([looking_at(0)]).tolist() == [[17, 9, 23, 15]]

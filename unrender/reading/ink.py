@@ -23,6 +23,7 @@ LEFT_BEHIND = 3  # strokes: fewer may be the marks of a symbol that was read
 _TALL = 75  # percentile: the height of a symbol
 _SPECK = 0.3  # of a symbol's height: smaller strokes are dots, and may be dirt
 _TOKENS_AT_LEAST, _TOKENS_PER_CELL = 24, 3  # more than any label of the training sets has for the cells it inks
+_LONG, _ALL = 2, 0.9  # cells: a longer stroke may be one symbol around others, whoever looks at this share of it
 _LEAST = 0.1  # affinity: a token and a stroke below have nothing to do with each other
 _PRESENT = 0.5  # of the strongest cell: weaker cells are not part of the place
 _REACH = 2  # cells around the strongest one that may be
@@ -63,6 +64,7 @@ class Ink:
     boxes: Boxes
     amounts: NDArray[np.float32]
     grid: Grid
+    numbers: NDArray[np.int64]  # (H, W): the stroke of each pixel, -1 for paper
 
     @classmethod
     def of(cls, pixels: NDArray[np.float32], grid: Grid) -> "Ink":
@@ -73,28 +75,74 @@ class Ink:
         cells = rows // grid.cell_height * grid.columns + columns // grid.cell_width
         amounts = np.zeros((len(boxes), grid.rows * grid.columns), dtype=np.float32)
         np.add.at(amounts, (numbers[rows, columns], cells), 1.0)
-        return cls(boxes, amounts, grid)
+        return cls(boxes, amounts, grid, numbers)
 
     def trace(self, attentions: Sequence[Attention | None]) -> list[tuple[int, int, int, int] | None]:
         """Return the box of the symbol that each token rests on; None for a token that has no attention.
 
-        Each stroke goes to the token that rests on it most; a token that gets none shares its best one, and its box is
-        the part of it that was looked at.
+        Each stroke goes to the token that rests on it most; a token that gets none shares its best one. Symbols that
+        touch are one stroke: those who share it have the ink that is nearest to where each of them looked.
         """
         affinities = np.array([self._affinities(attention) for attention in attentions])
         owned = _pair(affinities)
         members = [[] if stroke is None else [stroke] for stroke in owned]
-        for stroke in set(range(len(self.boxes))).difference(*members):  # the dot of an i, the other bar of an =
+        free = sorted(set(range(len(self.boxes))).difference(*members))
+        for stroke in (*free, *free[::-1]):  # the dot of an i, the other bar of an =, dots in a row from either side
             token = int(affinities[:, stroke].argmax()) if len(affinities) else 0
-            if members and members[token] and affinities[token, stroke] > 0 and self._near(members[token][0], stroke):
-                members[token].append(stroke)
+            mine = members[token] if members else []
+            if stroke not in mine and affinities[token, stroke] > 0 and any(self._near(one, stroke) for one in mine):
+                mine.append(stroke)
+        shared = self._shared(attentions, affinities, members)
         boxes: list[tuple[int, int, int, int] | None] = []
-        for attention, row, strokes in zip(attentions, affinities, members, strict=True):
+        for token, (attention, row, strokes) in enumerate(zip(attentions, affinities, members, strict=True)):
             if attention is None or not row.size or row.max() <= 0:
                 boxes.append(None)
+            elif token in shared:
+                corners = np.array([shared[token], *([self._bounds(strokes[1:])] if strokes[1:] else [])])
+                (left, top), (right, bottom) = corners[:, :2].min(axis=0), corners[:, 2:].max(axis=0)
+                boxes.append((int(left), int(top), int(right), int(bottom)))
             else:
                 boxes.append(self._bounds(strokes) if strokes else self._part(int(row.argmax()), attention))
         return boxes
+
+    def _shared(
+        self,
+        attentions: Sequence[Attention | None],
+        affinities: NDArray[np.float32],
+        members: Sequence[Sequence[int]],
+    ) -> dict[int, tuple[int, int, int, int]]:
+        """Return, by token, the box of its part of a stroke that several tokens rest on."""
+        claims: dict[int, list[int]] = {}
+        for token, (row, strokes) in enumerate(zip(affinities, members, strict=True)):
+            attention = attentions[token]
+            if attention is None or not row.size or row.max() <= 0:
+                continue
+            stroke = strokes[0] if strokes else int(row.argmax())
+            if not self._spans(stroke, attention):
+                claims.setdefault(stroke, []).append(token)
+        boxes: dict[int, tuple[int, int, int, int]] = {}
+        for stroke, tokens in claims.items():
+            if len(tokens) > 1:
+                rows, columns = np.nonzero(self.numbers == stroke)
+                cells = rows // self.grid.cell_height * self.grid.columns + columns // self.grid.cell_width
+                spots = np.stack([columns, rows], axis=1)
+                looked = [attentions[token] for token in tokens]
+                middles = [_middle(spots, one[self.grid.special :][cells]) for one in looked if one is not None]
+                nearest = ((spots[:, None] - np.array(middles)) ** 2).sum(axis=2).argmin(axis=1)
+                for place, token in enumerate(tokens):
+                    mine = spots[nearest == place]
+                    if len(mine):
+                        (left, top), (right, bottom) = mine.min(axis=0).tolist(), (mine.max(axis=0) + 1).tolist()
+                        boxes[token] = left, top, right, bottom
+        return boxes
+
+    def _spans(self, stroke: int, attention: Attention) -> bool:
+        """Whether a token looked at all of a long stroke, as at a root or a bar that touches what it belongs to."""
+        cells = attention[self.grid.special :]
+        amounts = self.amounts[stroke]
+        looked = float(amounts[cells >= _LOOKED * cells.max()].sum())
+        long = int((self.boxes[stroke, 2:] - self.boxes[stroke, :2]).max()) > _LONG * self.grid.cell_width
+        return long and looked > _ALL * float(amounts.sum())
 
     def unread(self, attentions: Sequence[Attention]) -> Boxes:
         """Return the boxes (U, 4) of the strokes that no token looked at, specks left out."""
@@ -120,10 +168,10 @@ class Ink:
         return np.asarray(np.sqrt(looked * covered), dtype=np.float32)
 
     def _near(self, one: int, other: int) -> bool:
-        """Whether the gap between two strokes is smaller than the larger of them."""
+        """Whether the gap between two strokes is smaller than the larger of them, or than a cell."""
         first, second = self.boxes[one], self.boxes[other]
         gap = max(0, int((np.maximum(first[:2], second[:2]) - np.minimum(first[2:], second[2:])).max()))
-        return gap <= max(int((box[2:] - box[:2]).max()) for box in (first, second))
+        return gap <= max(self.grid.cell_width, *(int((box[2:] - box[:2]).max()) for box in (first, second)))
 
     def _bounds(self, strokes: Sequence[int]) -> tuple[int, int, int, int]:
         boxes = self.boxes[list(strokes)]
@@ -142,6 +190,13 @@ class Ink:
             min(right, int(columns.max() + 1) * self.grid.cell_width),
             min(bottom, int(rows.max() + 1) * self.grid.cell_height),
         )
+
+
+def _middle(spots: NDArray[np.int64], attention: Attention) -> NDArray[np.float64]:
+    """Return the middle of the pixels (P, 2) that were looked at most."""
+    strongest = float(attention.max())
+    weights = np.where(attention >= _LOOKED * strongest, attention, 0) if strongest > 0 else np.ones(len(spots))
+    return np.asarray(np.average(spots, axis=0, weights=weights), dtype=np.float64)
 
 
 def most_tokens(pixels: NDArray[np.float32], grid: Grid) -> int:
