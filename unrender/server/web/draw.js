@@ -6,9 +6,8 @@ import { toFile } from "./picture.js";
 const WIDTH = 900;
 const HEIGHT = 420;
 const PENS = { pen: 5, thick: 10 };
-// How wide a line is in proportion to the typical symbol, where the reader learned from pens
+// Line width of a symbol's height where the reader learned
 const TRAINED = 1.5 / 16;
-// Strokes this high in proportion to their width tell how large the writing is
 const UPRIGHT = 0.4;
 // How near the eraser must come to a stroke
 const RUBBER = 16;
@@ -122,12 +121,12 @@ function draw(pen, strokes, factor) {
 
 /** Estimate how high the typical symbol is; bars, signs and dots tell little. */
 function symbolHeight(strokes) {
-  const span = (points, axis) => Math.max(...points.map((point) => point[axis])) - Math.min(...points.map((point) => point[axis]));
-  const sides = strokes.map(({ points }) => [span(points, 0), span(points, 1)]);
+  const span = (values) => Math.max(...values) - Math.min(...values);
+  const sides = strokes.map(({ points }) => [0, 1].map((axis) => span(points.map((point) => point[axis]))));
   const upright = sides.filter(([across, down]) => down > UPRIGHT * across).map(([, down]) => down);
-  const tallest = Math.max(0, ...upright);
-  const telling = (upright.length ? upright.filter((down) => down > 0.2 * tallest) : sides.map((side) => Math.max(...side))).sort((one, other) => one - other);
-  const middle = telling[Math.floor(telling.length / 2)];
-  // A dot alone tells nothing: then the pen stays as it is
+  const least = 0.2 * Math.max(...upright);
+  const telling = upright.length ? upright.filter((down) => down > least) : sides.map((side) => Math.max(...side));
+  const middle = telling.sort((one, other) => one - other)[telling.length >> 1];
+  // A dot alone tells nothing
   return middle > RUBBER ? middle : PENS.pen / TRAINED;
 }

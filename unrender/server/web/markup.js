@@ -65,7 +65,7 @@ export function pointing(made, index, onPoint) {
   for (const name of ["pointerleave", "focusout"]) made.addEventListener(name, () => onPoint(null));
 }
 
-/** Below this probability a symbol of a formula is in doubt: 1 in 45 of those of right readings, 4 of 5 wrong readings have one. */
+/** Below this probability a symbol of a formula is in doubt. */
 export const DOUBTFUL = 0.6;
 
 export const percent = (probability) => `${Math.round(probability * 100)} %`;
