@@ -8,7 +8,6 @@ const HEIGHT = 420;
 const PENS = { pen: 5, thick: 10 };
 // Line width of a symbol's height where the reader learned
 const TRAINED = 1.5 / 16;
-const UPRIGHT = 0.4;
 // How near the eraser must come to a stroke
 const RUBBER = 16;
 
@@ -59,7 +58,6 @@ export class Sheet {
     this.onPause();
   }
 
-  /** Give the strokes as a picture, drawn with the pen that the reader knows. */
   toFile() {
     const canvas = element("canvas", { width: WIDTH, height: HEIGHT });
     draw(canvas.getContext("2d"), this.strokes, (TRAINED * symbolHeight(this.strokes)) / PENS.pen);
@@ -105,7 +103,6 @@ export class Sheet {
   }
 }
 
-/** Draw strokes on white paper, each as many times as wide as it is by itself. */
 function draw(pen, strokes, factor) {
   pen.fillStyle = "#fff";
   pen.fillRect(0, 0, WIDTH, HEIGHT);
@@ -119,14 +116,9 @@ function draw(pen, strokes, factor) {
   }
 }
 
-/** Estimate how high the typical symbol is; bars, signs and dots tell little. */
+/** Estimate how high the typical symbol is; the lower strokes are bars, signs and dots. */
 function symbolHeight(strokes) {
-  const span = (values) => Math.max(...values) - Math.min(...values);
-  const sides = strokes.map(({ points }) => [0, 1].map((axis) => span(points.map((point) => point[axis]))));
-  const upright = sides.filter(([across, down]) => down > UPRIGHT * across).map(([, down]) => down);
-  const least = 0.2 * Math.max(...upright);
-  const telling = upright.length ? upright.filter((down) => down > least) : sides.map((side) => Math.max(...side));
-  const middle = telling.sort((one, other) => one - other)[telling.length >> 1];
-  // A dot alone tells nothing
-  return middle > RUBBER ? middle : PENS.pen / TRAINED;
+  const heights = strokes.map(({ points }) => Math.max(...points.map(([, y]) => y)) - Math.min(...points.map(([, y]) => y)));
+  const typical = heights.sort((one, other) => one - other)[Math.floor(0.6 * heights.length)];
+  return typical > RUBBER ? typical : PENS.pen / TRAINED;
 }

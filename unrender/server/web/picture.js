@@ -3,7 +3,6 @@
 import { element } from "./markup.js";
 
 // Places less sure than this are outlined from the start
-// Fields and blocks below this confidence stand out
 const UNSURE = 0.8;
 // Pixels that a pointer moves before a click is a drag
 const DRAG = 6;
