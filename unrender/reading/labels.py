@@ -28,7 +28,17 @@ from unrender.reading.receipt.fields import (
 )
 from unrender.reading.receipt.likeness import UNLIKELY, likeness
 from unrender.reading.receipt.rows import find_rows
-from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
+from unrender.reading.systems import (
+    BATCH,
+    DEFAULTS,
+    UNWATCHED,
+    Options,
+    Sheet,
+    StoppedError,
+    Watch,
+    check_task,
+    failed_page,
+)
 from unrender.tasks import Task
 from unrender.words import (
     Lexicon,
@@ -88,8 +98,7 @@ class LabelSystem:
         return 1
 
     def for_task(self, task: Task) -> "LabelSystem":
-        if task.name != self.config.task:
-            raise ModelError(f"{self.config.name} reads {self.config.task}, not {task.name}; give another model.")
+        check_task(self.config, task)
         return self
 
     def read(

@@ -11,7 +11,7 @@ from typing import Protocol
 from PIL import Image
 
 from unrender.documents import Block, Page, Status
-from unrender.errors import ConfigError, UnrenderError
+from unrender.errors import ConfigError, ModelError, UnrenderError
 from unrender.images.opening import Pages, PageText, Source, is_blank
 from unrender.models import ModelConfig
 from unrender.tasks import Task
@@ -94,6 +94,12 @@ class StoppedError(UnrenderError):
 
     def __init__(self) -> None:
         super().__init__("The reading was stopped.")
+
+
+def check_task(config: ModelConfig, task: Task) -> None:
+    """Refuse a task that a model was not trained for, where it can read for that one only."""
+    if task.name != config.task:
+        raise ModelError(f"{config.name} reads {config.task}, not {task.name}; give another model.")
 
 
 class System(Protocol):

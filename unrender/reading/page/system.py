@@ -14,7 +14,7 @@ from unrender.decoding.paths import GreedyPath, Path
 from unrender.decoding.rules import Rules
 from unrender.documents import Page, Status
 from unrender.engines.segmentation import Cells, OnnxSegmenter
-from unrender.errors import ConfigError, UnrenderError
+from unrender.errors import UnrenderError
 from unrender.images.pixels import stroke_boxes
 from unrender.models.config import TextConfig
 from unrender.reading.looks import Look, Looking
@@ -25,7 +25,17 @@ from unrender.reading.page.places import FORMULA, Rectangle, Region, Row, union_
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import NoLoop, ReadRow, read_row
 from unrender.reading.page.straight import INK, Straight, straighten
-from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
+from unrender.reading.systems import (
+    BATCH,
+    DEFAULTS,
+    UNWATCHED,
+    Options,
+    Sheet,
+    StoppedError,
+    Watch,
+    check_task,
+    failed_page,
+)
 from unrender.reading.text import TextSystem
 from unrender.tasks import Task, find
 
@@ -76,8 +86,7 @@ class PageSystem:
         return self.lines.beams
 
     def for_task(self, task: Task) -> "PageSystem":
-        if task.name != self.config.task:
-            raise ConfigError(f"{self.config.name} reads {self.config.task}, not {task.name}; give another model.")
+        check_task(self.config, task)
         return self
 
     def read(
