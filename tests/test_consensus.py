@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from unrender.decoding.paths import Decoded
-from unrender.reading.looks import rank_readings
+from unrender.reading.consensus import rank_readings
 
 
 def reading(tokens: str, sure: float, complete: bool = True) -> Decoded:

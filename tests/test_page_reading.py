@@ -21,13 +21,14 @@ from unrender.reading.choice import look, looks_like_page
 from unrender.reading.page.assembly import _Piece, _softened
 from unrender.reading.page.code import write_code
 from unrender.reading.page.columns import find_parts
+from unrender.reading.page.cuts import split
 from unrender.reading.page.displays import write_display
 from unrender.reading.page.layers import Layer, corrected
 from unrender.reading.page.places import FORMULA, TEXT, Region, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, read_row, without_loop
 from unrender.reading.page.straight import straighten
-from unrender.reading.page.system import PageSystem, _low_resolution, split
+from unrender.reading.page.system import PageSystem, _low_resolution
 from unrender.reading.page.tables import join_wrapped
 from unrender.reading.reader import Reader
 from unrender.reading.text import TextSystem

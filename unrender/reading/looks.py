@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from rapidfuzz.distance import Levenshtein
-
 from unrender.decoding.paths import Decoded, Path
 from unrender.decoding.rules import Ids
 from unrender.decoding.search import DecoderRun, Engine, JoinableEngine, JoinableRun, Pixels, Text, search
@@ -14,6 +12,7 @@ from unrender.documents import Block, Token
 from unrender.images.opening import Placement, place, stack
 from unrender.latex import normalise
 from unrender.models.config import Generation, ImagePrep, TextConfig
+from unrender.reading.consensus import rank_readings
 from unrender.reading.ink import LEFT_BEHIND, Grid, Ink, grid_of, most_tokens
 from unrender.reading.systems import Sheet, Watch
 
@@ -21,10 +20,6 @@ Region = tuple[int, int, int, int]  # left, top, right, bottom in the picture
 Considering = Generator[tuple["Aim", ...], "list[Look]", tuple["Look", ...]]
 _MOST_ROWS = 12  # of a picture that are looked at one by one
 _MARGIN = 0.25  # of a row's height, around it
-_TRUST = 32  # the power of its sureness with which a reading counts
-_LEAST = 1e-30  # what even the least sure one counts
-_ROW = 5  # tokens that may be a row of an array, its end included
-_LEFT_OUT = 0.3  # errors that a longer reading is spared for each token more: readings leave out more than they add
 _OPENING = ("\\begin{array}", "{", "l", "}")
 _CLOSING = ("\\end{array}",)
 
@@ -265,40 +260,6 @@ class Looking:
         )
         self._entered[text] = view, placement, grid, pixels
         return text
-
-
-def rank_readings(readings: Sequence[Decoded]) -> list[int]:
-    """Return the indices of the readings, best first; of those with the same tokens only the surest.
-
-    The best has the least expected edit distance to what is really there, if each reading is that as often as its
-    sureness says (Bayes risk), less something for each token it has, those left aside that only repeat what stands
-    before them, as a row of an array that is read twice. One that was not completed comes last and counts
-    for nothing beside any that was.
-    """
-    surest: dict[tuple[int, ...], int] = {}
-    for index in sorted(range(len(readings)), key=lambda index: -readings[index].sureness):
-        surest.setdefault(readings[index].tokens, index)
-    weights = [max(reading.sureness**_TRUST, _LEAST) for reading in readings]
-    risks = {
-        index: sum(
-            weight * Levenshtein.distance(tokens, other.tokens) for weight, other in zip(weights, readings, strict=True)
-        )
-        / sum(weights)
-        - _LEFT_OUT * (len(tokens) - _said_twice(tokens))
-        for tokens, index in surest.items()
-    }
-    return sorted(risks, key=lambda index: (not readings[index].complete, risks[index]))
-
-
-def _said_twice(tokens: Sequence[int]) -> int:
-    """Return how many tokens at most repeat as many right before them; 0 for fewer than a row's worth."""
-    for length in range(len(tokens) // 2, _ROW - 1, -1):
-        run = 0  # how many tokens in a row are those `length` places before
-        for one, other in zip(tokens, tokens[length:], strict=False):
-            run = run + 1 if one == other else 0
-            if run == length:
-                return length
-    return 0
 
 
 def join_rows(rows: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:

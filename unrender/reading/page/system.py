@@ -1,9 +1,7 @@
 """The system that reads pages: layout first, then every line of the pages at hand in one continuous batch."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +13,12 @@ from unrender.decoding.rules import Rules
 from unrender.documents import Page, Status
 from unrender.engines.segmentation import Cells, OnnxSegmenter
 from unrender.errors import UnrenderError
-from unrender.images.pixels import stroke_boxes
 from unrender.models.config import TextConfig
 from unrender.reading.looks import Look, Looking
 from unrender.reading.page.assembly import make_page
-from unrender.reading.page.lines import find_lines
+from unrender.reading.page.cuts import cut, sample_lines, split
 from unrender.reading.page.margins import without_line_numbers
-from unrender.reading.page.places import FORMULA, Rectangle, Region, Row, union_of
+from unrender.reading.page.places import FORMULA, Region
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import NoLoop, ReadRow, read_row
 from unrender.reading.page.straight import INK, Straight, straighten
@@ -41,16 +38,11 @@ from unrender.tasks import Task, find
 
 FORMULAS = "formula"  # the model that reads displays
 DPI = 200  # twice what the line reader sees of twelve-point letters
-LETTERS = 7.6  # pixels: the height of small letters, as strokes are measured, in the line reader's pictures
 LINES_AT_ONCE = 24
-LONGEST_PART = 60.0  # times the height of small letters: a longer line is read in parts
 _CELL_LETTERS = 1.62  # cells: the same on the pages that the layout network was trained on
-_MARGIN = 2  # pixels around a line, as the line reader sees it
 _MOST_CELLS = 640  # of a page's longer side
 _DARK_SHARE = 0.45  # of the picture: so much ink is no page
 _LONGEST_SIDE = 2340  # pixels of an A4 page at that resolution
-_SAMPLED_LINES, _SAMPLED_WIDTH = 5, 30.0  # lines, and times small letters of each, that tell which way up a page is
-_LONGEST = 1000  # pixels of a line; a longer one is read smaller
 
 
 @dataclass(frozen=True)
@@ -154,7 +146,7 @@ class PageSystem:
 
     def _right_way_up(self, straight: Straight) -> Straight:
         """Read some lines of a page that was turned, and the same lines the other way up; take what reads surer."""
-        return max(straight, straight.turned_over(), key=lambda way: sum(self._read_at_once(_sample_lines(way))))
+        return max(straight, straight.turned_over(), key=lambda way: sum(self._read_at_once(sample_lines(way))))
 
     def _read_at_once(self, pictures: Sequence[Image.Image]) -> list[float]:
         """Return how sure the reader is of each picture."""
@@ -233,16 +225,6 @@ class _Follower(Watch):
         return sheet not in self.jobs or self.watch.wants(self.jobs[sheet][0].sheet)
 
 
-def _sample_lines(straight: Straight) -> list[Image.Image]:
-    """Cut the beginnings of the lines with the most letters out of a page."""
-    boxes = stroke_boxes(straight.gray < INK)
-    lines = find_lines(boxes, range(len(boxes)), straight.letters)
-    chosen = sorted(lines, key=lambda line: -len(line.strokes))[:_SAMPLED_LINES]
-    widest = round(_SAMPLED_WIDTH * straight.letters)
-    cuts = ((left, top, min(right, left + widest), bottom) for left, top, right, bottom in (one.box for one in chosen))
-    return [cut(straight.gray, box, straight.letters) for box in cuts]
-
-
 def _too_large(image: Image.Image) -> int:
     """Return how many times a page is larger than reading it takes."""
     return 1 + max(image.size) // (2 * _LONGEST_SIDE)
@@ -266,44 +248,3 @@ def _pictures(straight: Straight, regions: tuple[Region, ...], *, apart: bool) -
                 assert box is not None
                 picture = cut(straight.gray, box, row.letters)
                 yield _Picture(picture, (number, position, index), by_itself and index == 0)
-
-
-def split(row: Row) -> list[Rectangle]:
-    """Cut a line that is longer than can be read reliably between words, into parts of about the same length."""
-    left, top, right, bottom = row.box
-    if row.cells:
-        return _groups(row)
-    count = math.ceil((right - left) / (LONGEST_PART * row.letters))
-    edges = [left]
-    for number in range(1, count if row.gaps else 1):
-        aim = left + (right - left) * number / count
-        reach = (right - left) / count / 2
-        near = [gap for gap in row.gaps if abs(gap[0] - aim) < reach and gap[0] > edges[-1]]
-        if near:
-            edges.append(max(near, key=lambda gap: min(gap[1], 1.2 * row.letters) - abs(gap[0] - aim) / reach)[0])
-    return [(one, top, other, bottom) for one, other in pairwise([*edges, right])]
-
-
-def _groups(row: Row) -> list[Rectangle]:
-    """Join neighbouring cells of a table's row to parts that are short enough."""
-    groups: list[list[Rectangle]] = []
-    for cell in row.cells:
-        if cell is None:
-            continue
-        if groups and cell[2] - groups[-1][0][0] <= LONGEST_PART * row.letters:
-            groups[-1].append(cell)
-        else:
-            groups.append([cell])
-    return [union_of(group) for group in groups]
-
-
-def cut(gray: NDArray[np.uint8], box: Rectangle, letters: float) -> Image.Image:
-    """Cut a line out of a page, its letters as large as the line reader knows them."""
-    factor = min(LETTERS / letters, _LONGEST / (box[2] - box[0]))
-    edge = math.ceil(_MARGIN / factor)
-    rows, columns = gray.shape
-    left, top = max(0, box[0] - edge), max(0, box[1] - edge)
-    part = Image.fromarray(gray[top : min(rows, box[3] + edge), left : min(columns, box[2] + edge)])
-    size = max(4, round(part.width * factor)), max(4, round(part.height * factor))
-    method = Image.Resampling.BOX if factor < 1 else Image.Resampling.BICUBIC
-    return part.resize(size, method).convert("RGB")

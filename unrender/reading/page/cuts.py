@@ -1,0 +1,70 @@
+"""Pictures of lines as the line reader sees them, cut out of a page."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from unrender.images.pixels import stroke_boxes
+from unrender.reading.page.lines import find_lines
+from unrender.reading.page.places import Rectangle, Row, union_of
+from unrender.reading.page.straight import INK, Straight
+
+LETTERS = 7.6  # pixels: the height of small letters, as strokes are measured, in the line reader's pictures
+LONGEST_PART = 60.0  # times the height of small letters: a longer line is read in parts
+_MARGIN = 2  # pixels around a line, as the line reader sees it
+_SAMPLED_LINES, _SAMPLED_WIDTH = 5, 30.0  # lines, and times small letters of each, that tell which way up a page is
+_LONGEST = 1000  # pixels of a line; a longer one is read smaller
+
+
+def split(row: Row) -> list[Rectangle]:
+    """Cut a line that is longer than can be read reliably between words, into parts of about the same length."""
+    left, top, right, bottom = row.box
+    if row.cells:
+        return _groups(row)
+    count = math.ceil((right - left) / (LONGEST_PART * row.letters))
+    edges = [left]
+    for number in range(1, count if row.gaps else 1):
+        aim = left + (right - left) * number / count
+        reach = (right - left) / count / 2
+        near = [gap for gap in row.gaps if abs(gap[0] - aim) < reach and gap[0] > edges[-1]]
+        if near:
+            edges.append(max(near, key=lambda gap: min(gap[1], 1.2 * row.letters) - abs(gap[0] - aim) / reach)[0])
+    return [(one, top, other, bottom) for one, other in pairwise([*edges, right])]
+
+
+def _groups(row: Row) -> list[Rectangle]:
+    """Join neighbouring cells of a table's row to parts that are short enough."""
+    groups: list[list[Rectangle]] = []
+    for cell in row.cells:
+        if cell is None:
+            continue
+        if groups and cell[2] - groups[-1][0][0] <= LONGEST_PART * row.letters:
+            groups[-1].append(cell)
+        else:
+            groups.append([cell])
+    return [union_of(group) for group in groups]
+
+
+def cut(gray: NDArray[np.uint8], box: Rectangle, letters: float) -> Image.Image:
+    """Cut a line out of a page, its letters as large as the line reader knows them."""
+    factor = min(LETTERS / letters, _LONGEST / (box[2] - box[0]))
+    edge = math.ceil(_MARGIN / factor)
+    rows, columns = gray.shape
+    left, top = max(0, box[0] - edge), max(0, box[1] - edge)
+    part = Image.fromarray(gray[top : min(rows, box[3] + edge), left : min(columns, box[2] + edge)])
+    size = max(4, round(part.width * factor)), max(4, round(part.height * factor))
+    method = Image.Resampling.BOX if factor < 1 else Image.Resampling.BICUBIC
+    return part.resize(size, method).convert("RGB")
+
+
+def sample_lines(straight: Straight) -> list[Image.Image]:
+    """Cut the beginnings of the lines with the most letters out of a page."""
+    boxes = stroke_boxes(straight.gray < INK)
+    lines = find_lines(boxes, range(len(boxes)), straight.letters)
+    chosen = sorted(lines, key=lambda line: -len(line.strokes))[:_SAMPLED_LINES]
+    widest = round(_SAMPLED_WIDTH * straight.letters)
+    cuts = ((left, top, min(right, left + widest), bottom) for left, top, right, bottom in (one.box for one in chosen))
+    return [cut(straight.gray, box, straight.letters) for box in cuts]
