@@ -17,13 +17,13 @@ demo: .venv/reading
 
 test: .venv/testing
 	.ci/packages
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/testing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
 
 fuzz: .venv/testing
 	-$(PIP) atheris # guides by coverage; where it does not install, hypothesis mutates

@@ -31,6 +31,7 @@ from unrender.errors import ConfigError, ModelError
 from unrender.evaluation.datasets import open_dataset
 from unrender.server import Limits, Shelf, create_app, serve, shapes
 from unrender.server.shapes import DocumentShape, ProblemShape
+from unrender.server.shelf import Offer
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "unrender" / "server" / "web"
@@ -395,3 +396,8 @@ def test_the_command_serves_until_it_is_told_to_end(tiny_folder):
     assert address.startswith("http://127.0.0.1:")
     assert (answer.status_code, answer.json()["model"]) == (200, "tiny")
     assert rest == ""
+
+
+def test_a_model_that_reads_by_default_is_offered_before_others_for_its_task():
+    offers = [Offer(name, "receipt", "", "") for name in ("donut-receipt", "receipt")]
+    assert Shelf(saying_reader(), offers).names[1:] == ("receipt", "donut-receipt")

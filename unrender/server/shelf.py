@@ -10,7 +10,7 @@ from unrender import tasks
 from unrender.checkpoints.locations import list_models
 from unrender.errors import ModelError
 from unrender.reading.reader import Reader
-from unrender.tasks import Task
+from unrender.tasks import TASKS, Task
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,12 @@ class Offer:
     licence: str
     seed: str
 
+    @property
+    def usual(self) -> bool:
+        """Whether it is the model that reads for its task when none is named."""
+        task = TASKS.get(self.task)
+        return task is not None and task.default_model == self.name
+
 
 class Shelf:
     """Opens each model once, when it is first asked for."""
@@ -29,7 +35,8 @@ class Shelf:
     def __init__(self, default: Reader, offers: Iterable[Offer] = ()) -> None:
         own = Offer(default.name, default.config.task, default.config.licence, default.config.seed)
         self.default = default
-        self.offers = (own, *(offer for offer in offers if offer.name != own.name))
+        others = (offer for offer in offers if offer.name != own.name)
+        self.offers = (own, *sorted(others, key=lambda offer: not offer.usual))
         self._readers = {default.name: default}
         self._variants: dict[tuple[str, str], Reader] = {}
         self._lock = threading.Lock()
@@ -49,7 +56,7 @@ class Shelf:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every model a request may name, the default first."""
+        """Every model a request may name: the default first, then those that read when none is named."""
         return tuple(offer.name for offer in self.offers)
 
     def find(self, model: str | None, task: str | None) -> Reader:
