@@ -79,7 +79,7 @@ class SelfAttention(nn.Module):
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
         """Mix the values by the similarity of queries and keys, back to (B, T, C) (seed 002, eq. 3)."""
-        mixed = scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
+        mixed = _mix(query, keys, values, mask, causal)
         return join_heads(mixed, self.output)
 
 
@@ -95,7 +95,7 @@ class CrossAttention(nn.Module):
 
     def forward(self, inputs: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend from (B, T, C) to keys and values made by `project_source`."""
-        mixed = scaled_dot_product_attention(self.project_query(inputs), keys, values, attn_mask=mask)
+        mixed = _mix(self.project_query(inputs), keys, values, mask)
         return join_heads(mixed, self.output)
 
     def look(self, inputs: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -158,6 +158,14 @@ def join_heads(mixed: Tensor, output: nn.Module) -> Tensor:
     """Concatenate the heads (seed 002, eq. 4): (B, H, T, D) -> (B, T, C), then the output projection."""
     joined: Tensor = output(mixed.transpose(1, 2).flatten(2))
     return joined
+
+
+def _mix(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
+    """Mix the values (B, H, T, D) (seed 002, eq. 3); in float32, for fused attention is slower in bfloat16 on a CPU."""
+    if not torch.is_autocast_enabled("cpu"):
+        return scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
+    with torch.autocast("cpu", enabled=False):
+        return _mix(query.float(), keys.float(), values.float(), mask, causal)
 
 
 def _output_projection(config: AttentionConfig) -> nn.Module:
