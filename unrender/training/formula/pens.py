@@ -32,6 +32,7 @@ _BAR_SWAY = 0.12  # of the font's size, up and down along a fraction bar
 _ROOT_TOP = 0.15  # of its height: above, a root's stroke has reached its bar
 _ROOT_HOOK = (0.06, 0.75)  # where along its width that may be
 _WOBBLE = 0.02  # of a symbol's size
+_THICKEST = 0.13  # of the font's size: with a thicker pen, symbols are blots
 _STEPS = 4  # points to the font's size that made strokes have at least
 
 
@@ -58,6 +59,7 @@ class Written:
     strokes: Strokes
     glyphs: tuple[Box, ...]
     rules: tuple[Box, ...]
+    size: float  # of the font
 
 
 def take_manner(rng: np.random.Generator) -> Manner:
@@ -97,14 +99,14 @@ def write(layout: Layout, shapes: Shapes, hand: Hand, manner: Manner, rng: np.ra
             glyphs[index] = box
         for index in piece.rules:
             rules[index] = box
-    return Written(tuple(strokes), tuple(glyphs), tuple(rules))
+    return Written(tuple(strokes), tuple(glyphs), tuple(rules), size)
 
 
 def picture(
     written: Written, tokens: Sequence[str], marks: Sequence[Mark], large: Sequence[bool], prep: ImagePrep,
     rng: np.random.Generator,
 ) -> tuple[Gray, Boxes] | None:  # fmt: skip
-    """Draw what was written with some pen, as large as the reader looks at it, and say where each token stands."""
+    """Draw what was written with some pen, as large as the reader sees it; say where tokens stand. None: only blots."""
     pen = vary(PEN, rng)
     drawn = draw(written.strokes, pen).convert("L")
     seen = as_read(drawn, prep)
@@ -116,6 +118,8 @@ def picture(
     sides = np.array([right - left, bottom - top])
     scales = np.maximum(np.array(gray.shape[::-1]) - 2 * edge, 0) / np.maximum(sides, 1e-6)
     scales = np.where(sides > 1e-6, scales, 1.0)
+    if 2 * edge > _THICKEST * written.size * scales.max():
+        return None
     boxes = token_boxes(tokens, marks, written.glyphs, written.rules, large)
     boxes = (boxes - np.array([left, top, left, top])) * np.tile(scales, 2) + np.array([0, 0, 2, 2]) * edge
     return gray, np.where(np.isnan(boxes), NOWHERE, np.rint(np.nan_to_num(boxes))).astype(np.int16)
