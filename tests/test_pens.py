@@ -21,7 +21,7 @@ from unrender.training.formula.writers import (
 )
 from unrender.typesetting import Layout, PlacedGlyph, Rule, Style
 
-SYMBOLS = ("a", "b", "x", "+", "-", "1", "2", ROOT)
+SYMBOLS = (".", "a", "b", "x", "+", "-", "1", "2", ROOT)
 SIZE = 16.0
 SHAPES = {("cmmi", ord(letter)): Shape(letter, (0.05, -0.45, 0.5, 0.0)) for letter in "abx"}
 
@@ -137,6 +137,7 @@ def test_every_visible_token_has_a_box_with_its_ink():
     tokens = r"\frac { a } { b } + \sqrt { x } - 1".split()
     [(layout, marks)] = lay_out_marked([tokens], Style())
     shapes, writers = read_shapes(SYMBOLS), Writers(written_by("me"))
+    assert shapes["cmr", ord(".")].name == shapes["cmmi", 58].name == "."  # as in \\vdots, and in a number
     prep = formula_model(100).image
     rng = np.random.default_rng(4)
     written = write(layout, shapes, writers.hand(rng), take_manner(rng), rng)

@@ -21,8 +21,8 @@ _BIG = (r"\big", r"\Big", r"\bigg", r"\Bigg")
 _ALSO = {r"\bar{}": "-", r"\tilde{}": r"\sim", r"\vec{}": r"\rightarrow", r"\dot{}": ".", r"\hat{}": r"\hat{}",
          r"\check{}": r"\check{}", r"\ddot{}": r"\ddot{}", r"\widehat{a}": r"\hat{}", r"\widehat{ab}": r"\hat{}",
          r"\widehat{abc}": r"\hat{}", r"\widetilde{a}": r"\sim", r"\widetilde{ab}": r"\sim",
-         r"\widetilde{abc}": r"\sim", r"\not": "/", r"\mathrm{.}": ".", r"\mathrm{,}": ",", ":": ":", "*": r"\ast",
-         r"\acute{}": "/", r"\grave{}": r"\backslash"}  # fmt: skip  # spelling of a glyph, and what is written for it
+         r"\widetilde{abc}": r"\sim", r"\not": "/", r"\mbox{.}": ".", r"\mbox{,}": ",", ":": ":", "*": r"\ast",
+         r"\acute{}": "/", r"\mapstochar": "|", r"\grave{}": r"\backslash"}  # fmt: skip  # form, and what is written
 _EM = 1000  # points at which glyphs are measured
 _UNITS = 64  # FreeType's, to a point
 _NEAR = 1.5  # pixels between a root and its bar

@@ -163,6 +163,7 @@ def _place(piece: Piece, own: Strokes, manner: Manner, rng: np.random.Generator)
     matrix = varied * np.array([[math.cos(turn), -math.sin(turn) - slant], [math.sin(turn), math.cos(turn)]])
     scaled = ((points - middle) * (across, down) for points in own)
     extent = max((own_right - own_left) * across, (own_bottom - own_top) * down)
+    extent = min(extent, 2 * piece.size) if piece.stretched else extent  # long bars stay clear of what is around them
     return tuple(_wobble(points @ matrix.T + centre, extent, rng) for points in scaled)
 
 
