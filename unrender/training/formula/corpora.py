@@ -11,6 +11,7 @@
 | printed-held, handwritten-held | the tenth that no model is trained on |
 | typeset-held | formulas of papers that no model is trained on |
 | crohme | real pen strokes |
+| pens | formulas laid out by TeX, written with the strokes of real pens |
 | everyday, articles, lines | formulas made up by rule, out of TeX articles, and several below one another |
 | browser, plots | formulas of all these kinds drawn by Chromium (KaTeX, MathML) and by matplotlib |
 """
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeGuard, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image
@@ -30,9 +31,7 @@ from unrender.checkpoints import cache_folder
 from unrender.errors import ConfigError
 from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.datasets.strokes import read_ink
-from unrender.images.pixels import symbol_scale
 from unrender.images.strokes import PEN, draw, vary
-from unrender.models.config import ImagePrep
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
 from unrender.training.data import BOXES, CacheWriter, Gray, Sample
@@ -49,12 +48,13 @@ from unrender.training.formula.labels import (
     stands_alone,
     unify,
 )
+from unrender.training.formula.pen_set import make_pens
 from unrender.training.formula.pointing import annotate
 from unrender.training.formula.renderers import renderer
+from unrender.training.formula.sizes import as_read, fits
 from unrender.typesetting import FONTS, Style, lay_out
 from unrender.typesetting.pictures import crop_to_ink, typeset
 
-MAX_HEIGHT, MAX_WIDTH = 192, 640
 _CHUNK = 400  # formulas to one run of TeX
 _PAGEFUL = 80  # formulas to one page of the browser
 _PROCESSES = 2
@@ -103,6 +103,8 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
     articles = list(read_articles(source / "planetmath-tex", tokenizer))
     made = list(make_up(_EVERYDAY, tokenizer))
     lines = list(stack(_LINES, [*articles, *made, *inline[:40_000]], tokenizer))
+    pools = made, inline[_SHORT + _SHORT_HAND :], display
+    make_pens(folder / "pens", source, pools, tokenizer, progress=lambda jobs, total: _watched(jobs, "pens", total))
     plans = {
         "short": _Plan(inline[:_SHORT]),
         "short-hand": _Plan(inline[_SHORT : _SHORT + _SHORT_HAND], bank),
@@ -119,8 +121,11 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
         _make_set(folder / name, plan, tokenizer)
     rng = np.random.default_rng(2)
     quarter = _DRAWN // 4
-    pools = articles, made, inline, display
-    people = [pool[int(index)] for pool in pools for index in rng.integers(len(pool), size=quarter)]
+    people = [
+        pool[int(index)]
+        for pool in (articles, made, inline, display)
+        for index in rng.integers(len(pool), size=quarter)
+    ]
     _make_drawn(folder / "browser", people, tokenizer)
     _make_drawn(folder / "plots", people[: 2 * quarter : 3], tokenizer)
     official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
@@ -203,16 +208,9 @@ def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer) -> None:
         if text is None or tokenizer.unknown(text) or len(text.split()) > MAX_TOKENS:
             continue
         picture = draw(read_ink(example.path).strokes, vary(PEN, rng)).convert("L")
-        gray = crop_to_ink(np.asarray(_as_read(picture, formula_model(tokenizer.size).image)))
+        gray = crop_to_ink(np.asarray(as_read(picture, formula_model(tokenizer.size).image)))
         _add(writer, Formula(text, 0, display=False), gray, tokenizer)
     writer.close()
-
-
-def _as_read(picture: Image.Image, prep: ImagePrep) -> Image.Image:
-    """Bring a picture to the size at which the reader would look at it."""
-    scale = symbol_scale(picture, prep)
-    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
-    return picture if scale == 1.0 else picture.resize(size, Image.Resampling.LANCZOS)
 
 
 def _make_set(folder: Path, plan: _Plan, tokenizer: LatexTokenizer) -> None:
@@ -246,13 +244,13 @@ def _make_drawn(folder: Path, formulas: Sequence[Formula], tokenizer: LatexToken
         for number, chunk in enumerate(_watched(chunks, folder.name)):
             pictures = draw([formula.text for formula in chunk], np.random.default_rng([4, number]))
             for formula, picture in zip(chunk, pictures, strict=True):
-                gray = None if picture is None else crop_to_ink(np.asarray(_as_read(Image.fromarray(picture), prep)))
+                gray = None if picture is None else crop_to_ink(np.asarray(as_read(Image.fromarray(picture), prep)))
                 _add(writer, formula, gray, tokenizer)
     writer.close()
 
 
 def _add(writer: CacheWriter, formula: Formula, gray: Gray | None, tokenizer: LatexTokenizer) -> None:
-    if _fits(gray):
+    if fits(gray):
         writer.add(Sample(gray, tuple(tokenizer.encode(formula.text)), formula.paper))
 
 
@@ -279,10 +277,6 @@ def _handwrite_job(job: _Plan) -> list[Gray | None]:
         ink = None if layout is None else compose(layout, bank, rng, scale=float(rng.uniform(*_HAND_SCALES)))
         pictures.append(None if ink is None else crop_to_ink(ink))
     return pictures
-
-
-def _fits(gray: Gray | None) -> TypeGuard[Gray]:
-    return gray is not None and gray.shape[0] <= MAX_HEIGHT and gray.shape[1] <= MAX_WIDTH
 
 
 def _watched(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:

@@ -20,6 +20,7 @@ from unrender.training.data import BOXES, Cache
 from unrender.typesetting import DVI, Layout, PlacedGlyph, Style, compile_formulas, fast_folder, layout_of
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
+Mark = tuple[int, int, int]  # token, glyphs before it, rules before it
 Boxes = NDArray[np.int16]  # (tokens, 4): left, top, right, bottom in pixels; all -1 where a token has no place
 NOWHERE = -1
 _DPI = 100.0
@@ -82,9 +83,9 @@ class _MarkedDvi(Dvi):
 
     _dtable = [*getattr(Dvi, "_dtable")]  # noqa: B009, RUF012  # the library's table of commands
 
-    def pages(self) -> Iterator[tuple[Layout, list[tuple[int, int, int]]]]:
+    def pages(self) -> Iterator[tuple[Layout, list[Mark]]]:
         reader = cast(_Reader, self)
-        self.marks: list[tuple[int, int, int]] = []
+        self.marks: list[Mark] = []
         while reader._read():
             yield layout_of(reader._output(), _DPI), self.marks
             self.marks = []
@@ -122,6 +123,12 @@ class Places:
 
 def find_places(labels: Sequence[Sequence[str]], style: Style) -> list[Places | None]:
     """Let TeX set the formulas; None stands for one that does not compile with its marks."""
+    found = lay_out_marked(labels, style)
+    return [None if page is None else _places(tokens, *page) for tokens, page in zip(labels, found, strict=True)]
+
+
+def lay_out_marked(labels: Sequence[Sequence[str]], style: Style) -> list[tuple[Layout, list[Mark]] | None]:
+    """Let TeX set the formulas, every visible token marked; None stands for one that does not compile so."""
     formulas, marked = [" ".join(tokens) for tokens in labels], [mark(tokens) for tokens in labels]
     with tempfile.TemporaryDirectory(prefix="unrender-tex-", dir=fast_folder()) as folder:
         good = compile_formulas(formulas, style, Path(folder), written=marked)
@@ -129,8 +136,7 @@ def find_places(labels: Sequence[Sequence[str]], style: Style) -> list[Places | 
             return [None] * len(labels)
         with _MarkedDvi(str(Path(folder) / DVI), _DPI) as dvi:
             pages = dvi.pages()
-            found = [next(pages) if fine else None for fine in good]
-    return [None if page is None else _places(tokens, *page) for tokens, page in zip(labels, found, strict=True)]
+            return [next(pages) if fine else None for fine in good]
 
 
 def locate(labels: Sequence[Sequence[str]], sizes: Sequence[tuple[int, int]]) -> list[Boxes]:
@@ -151,7 +157,7 @@ def nowhere(count: int) -> Boxes:
     return np.full((count, 4), NOWHERE, dtype=np.int16)
 
 
-def _places(tokens: Sequence[str], layout: Layout, marks: Sequence[tuple[int, int, int]]) -> Places | None:
+def _places(tokens: Sequence[str], layout: Layout, marks: Sequence[Mark]) -> Places | None:
     if not layout.glyphs and not layout.rules:
         return None
     left, top, right, bottom = layout.bounds()
@@ -169,7 +175,7 @@ def _places(tokens: Sequence[str], layout: Layout, marks: Sequence[tuple[int, in
 
 def token_boxes(
     tokens: Sequence[str],
-    marks: Sequence[tuple[int, int, int]],
+    marks: Sequence[Mark],
     glyphs: Sequence[Box],
     rules: Sequence[Box],
     large: Sequence[bool],
