@@ -77,28 +77,35 @@ FORMULA = PreparedCourse(
 
 # What people bring, for a model that can read already: give it with --start.
 _PEOPLE = (
-    ("everyday", 0.16),
-    ("articles", 0.14),
-    ("lines", 0.08),
-    ("browser", 0.12),
+    ("everyday", 0.11),
+    ("articles", 0.10),
+    ("lines", 0.07),
+    ("browser", 0.11),
     ("plots", 0.04),
     ("symbols", 0.03),
-    ("fonts", 0.04),
-    ("short", 0.07),
+    ("fonts", 0.05),
+    ("short", 0.05),
     ("display", 0.10),
-    ("short-hand", 0.04),
+    ("short-hand", 0.02),
+    ("display-hand", 0.03),
     ("printed-train", 0.09),
-    ("handwritten-train", 0.09),
-    ("crohme", 0.08),
+    ("handwritten-train", 0.07),
+    ("crohme", 0.05),
+    ("pens", 0.08),
 )
 FURTHER = replace(
     FORMULA,
     stages=(
-        Stage(samples=8_000, max_tokens=60, batch=16, cost=700_000, mix=_PEOPLE, learning_rate=0.5),
-        Stage(samples=17_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6),
-        Stage(samples=40_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6, fade=0.03),
+        Stage(samples=36_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.5, fade=0.01),
     ),
-    recipe=replace(FORMULA.recipe, naming=0.3, samples=40_000, schedule=Schedule(peak=1e-3, warm_up=300), seed=10),
+    recipe=replace(
+        FORMULA.recipe,
+        naming=0.3,
+        samples=36_000,
+        schedule=Schedule(peak=1e-3, warm_up=300),
+        half=True,
+        seed=11,
+    ),
     augmentation=replace(_VARIED, smallest=0.7, largest=1.3, coarse=0.12, photographed=0.12),
 )
 
@@ -163,6 +170,24 @@ WORD = PreparedCourse(
     caseless=("receipt-train",),  # SROIE's labels are all capitals
 )
 
+# The word reader further, with more of the scenes: give it with --start.
+_MORE_SCENES = (
+    ("words", 0.26),
+    ("phrases", 0.12),
+    ("lines", 0.10),
+    ("scene-train", 0.26),
+    ("receipt-train", 0.14),
+    ("typed-train", 0.09),
+    ("hand-train", 0.03),
+)
+WORD_FURTHER = replace(
+    WORD,
+    stages=(
+        Stage(samples=160_000, max_tokens=110, batch=48, cost=400_000, mix=_MORE_SCENES, learning_rate=0.8, fade=0.01),
+    ),
+    recipe=replace(WORD.recipe, samples=160_000, seed=21, average=0.9995),
+)
+
 # Donut as it was taught (seed 000), at our size: first to read all the text of strips of receipts and other documents,
 # beginning with the word reader (--start); then to write the fields of whole receipts and nothing else.
 _STRIPS = (("strips-train", 0.6), ("strips-made", 0.4))
@@ -221,6 +246,7 @@ _COURSES: dict[str, _Train] = {
     "formula-further": partial(runs.train, FURTHER),
     "page": partial(runs.train, PAGE),
     "word": partial(runs.train, WORD),
+    "word-further": partial(runs.train, WORD_FURTHER),
     **{name: partial(runs.train, course) for name, course in SYSTEMS.items()},
     "donut": partial(runs.train, DONUT),
     "donut-text": partial(runs.train, DONUT_TEXT),
