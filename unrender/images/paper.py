@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from unrender.images.percentiles import percentile
 from unrender.images.rulings import INK, erase_rulings
 
 Gray = NDArray[np.uint8]
@@ -60,7 +61,7 @@ def _even_light(gray: Image.Image) -> Gray:
     reach = max(1, int(max(_LEAST_WINDOW, _WINDOW * min(gray.size)) / factor) // 2)
     strokeless = _closed(np.asarray(small), max(1, reach // 3), "symmetric")  # also of strokes that the edge cuts
     paper = Image.fromarray(_closed(strokeless, reach, "edge"))  # beyond the edge a shadow goes on
-    lightest, darkest = (int(np.percentile(np.asarray(paper), share)) for share in (99, 1))
+    lightest, darkest = (int(percentile(np.asarray(paper), share)) for share in (99, 1))
     if lightest - darkest <= _EVEN:
         return _divide(np.asarray(gray), np.float32(255 if lightest >= _WHITE else lightest))
     paper = paper.resize(gray.size, Image.Resampling.BILINEAR)
