@@ -28,8 +28,8 @@ _BLOCK = 24  # pixels of the squares in which light and dark are compared
 _SPECK_SHARE = 0.6  # of a stroke's width: a spot that fits into such a square is a speck
 _DUST_SHARE = 2.5  # of a stroke's width: and so is a spot of this size, when no larger ink is near
 _ALONE = 22  # stroke widths without larger ink around a spot that stands alone
-
 _DUSTY = 5  # so many spots that stand alone, and the paper is dusty: every spot of their size goes, a dot with them
+_SWARM = 20  # so many spots say the same where there is no room to stand alone, unless most of the ink is spots
 
 
 def clean(gray: Image.Image) -> Image.Image:
@@ -126,7 +126,8 @@ def _drop_specks(values: Gray) -> Gray:
     small = _spots(ink, int(_DUST_SHARE * width)) & ~specks
     if small.any():
         alone = small & ~_near(ink & ~small & ~specks, int(_ALONE * width))
-        specks |= small if _count(alone) >= _DUSTY else alone
+        swarm = _count(small) >= _SWARM and 2 * small.sum() < ink.sum()
+        specks |= small if swarm or _count(alone) >= _DUSTY else alone
     if not specks.any() or (specks == ink).all():
         return values
     around = _near(specks, 1)  # their soft edges too
