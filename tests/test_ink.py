@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unrender.reading.ink import Grid, Ink, most_tokens
+from unrender.reading.ink import Grid, Ink, most_tokens, pair
 
 GRID = Grid(rows=2, columns=4, cell_height=8, cell_width=8)
 
@@ -29,6 +29,16 @@ def test_a_dot_beside_a_digit_gets_the_token_that_the_digit_leaves():
     ink = Ink.of(picture((0, 0, 5, 8), (6, 6, 8, 8)), GRID)
     digit, dot = ink.trace([looking_at(0), looking_at(0)])
     assert {digit, dot} == {(0, 0, 5, 8), (6, 6, 8, 8)}
+
+
+def test_neighbours_get_their_strokes_from_left_to_right():
+    ink = Ink.of(picture((0, 6, 2, 8), (3, 0, 8, 8)), GRID)  # a comma before a letter, both in one cell
+    assert ink.trace([looking_at(0), looking_at(0)]) == [(0, 6, 2, 8), (3, 0, 8, 8)]
+
+
+def test_strokes_go_to_the_tokens_that_rest_on_them_best_together():
+    affinities = np.array([[0.5, 0.45], [0.45, 0.1]], dtype=np.float32)  # the best pair alone would leave the other 0.1
+    assert pair(affinities) == [1, 0]
 
 
 def test_a_stroke_that_nobody_owns_joins_its_neighbour():

@@ -137,6 +137,19 @@ def test_on_dusty_paper_the_spots_among_the_symbols_go_too():
     assert (cleaned(dusty)[45:75] > 200).sum() >= (truth[45:75] > 200).sum() - 2
 
 
+def test_a_swarm_of_spots_goes_where_none_has_room_to_stand_alone():
+    truth = np.full((48, 96), 255, dtype=np.uint8)
+    for left in range(12, 90, 18):
+        truth[8:40, left : left + 4] = 0
+    dusty = truth.copy()
+    for left in range(4, 94, 9):
+        for top in (2, 22, 42):
+            if (truth[top - 1 : top + 4, left - 1 : left + 4] == 255).all():
+                dusty[top : top + 3, left : left + 3] = 40  # more than a speck beside bars of four pixels
+    assert (dusty != truth).sum() >= 9 * 20
+    assert (cleaned(dusty) == truth).all()
+
+
 def test_dots_between_symbols_stay():
     image = Image.new("L", (300, 80), 255)
     draw = ImageDraw.Draw(image)

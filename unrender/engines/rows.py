@@ -99,8 +99,7 @@ class Rows:
         if np.array_equal(rows, np.arange(len(self.slots))):
             return
         parents = self.slots[rows]
-        _, counts = np.unique(parents // self.width, return_counts=True)
-        widest = int(counts.max(initial=1))
+        widest = int(np.bincount(parents // self.width).max(initial=1))
         if widest > self.width:
             parents = self._widen(widest, parents)
         self.slots = self._share_out(parents)
@@ -141,7 +140,7 @@ class Rows:
     def _close_gaps(self) -> None:
         """Move the last images to where others have left."""
         images = self.slots // self.width
-        live = np.unique(images).tolist()
+        live = sorted(set(images.tolist()))
         gaps = [image for image in range(len(live)) if image not in set(live)]
         for gap, last in zip(gaps, live[len(live) - len(gaps) :], strict=True):
             self.memory[:, :, gap] = self.memory[:, :, last]

@@ -3,19 +3,36 @@
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 
 from unrender.documents import Document
 from unrender.errors import NotationError
 from unrender.formats.csv import write_csv
 from unrender.formats.doctags import GRID, parse_doctags, write_doctags
-from unrender.formats.docx import write_docx
 from unrender.formats.flow import flow
 from unrender.formats.html import write_html
 from unrender.formats.json import parse_donut, parse_json, write_donut, write_json
 from unrender.formats.markdown import parse_markdown, write_markdown
-from unrender.formats.mathematics import write_mathml, write_sympy, write_typst
 from unrender.formats.tex import parse_latex, write_latex, write_latex_file
 from unrender.formats.text import parse_text, write_text
+
+
+def _write_mathematics(notation: str, document: Document) -> str:
+    from unrender.formats import mathematics  # seldom asked for, and slow to load
+
+    writers = {
+        "mathml": mathematics.write_mathml,
+        "typst": mathematics.write_typst,
+        "sympy": mathematics.write_sympy,
+    }
+    return writers[notation](document)
+
+
+def _write_docx(document: Document) -> bytes:
+    from unrender.formats.docx import write_docx  # likewise
+
+    return write_docx(document)
+
 
 _WRITERS: dict[str, Callable[[Document], str]] = {
     "latex": write_latex,
@@ -25,14 +42,14 @@ _WRITERS: dict[str, Callable[[Document], str]] = {
     "donut": write_donut,
     "doctags": write_doctags,
     "html": write_html,
-    "mathml": write_mathml,
-    "typst": write_typst,
-    "sympy": write_sympy,
+    "mathml": partial(_write_mathematics, "mathml"),
+    "typst": partial(_write_mathematics, "typst"),
+    "sympy": partial(_write_mathematics, "sympy"),
     "csv": write_csv,
 }
 # What a file holds where that is more than the text.
 _FILES: dict[str, Callable[[Document], bytes]] = {
-    "docx": write_docx,
+    "docx": _write_docx,
     "latex": lambda document: write_latex_file(document).encode(),
 }
 _PARSERS: dict[str, Callable[[str], Document]] = {

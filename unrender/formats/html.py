@@ -5,7 +5,6 @@ from html import escape
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
 from unrender.formats.blocks import FURNITURE, LISTS, captions, flatten, has_fields, is_formula, split_formulas
-from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import HEADERS, spans
 
@@ -67,6 +66,8 @@ def _children(block: Block) -> str:
 
 
 def _formula(latex: str, *, display: bool = True) -> str:
+    from unrender.formats.formulas.mathml import formula_to_mathml  # slow to load, and needed for formulas only
+
     try:
         return formula_to_mathml(latex, display=display)
     except NotationError:

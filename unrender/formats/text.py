@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from unrender.documents import Block, Document, Json, join_blocks
 from unrender.errors import NotationError
 from unrender.formats.blocks import LISTS, as_lines, captions, flatten, has_fields, is_formula, list_items, one_page
-from unrender.formats.formulas.linear import formula_to_text
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid
 
@@ -57,6 +56,8 @@ def _joined(values: Json) -> Json:
 
 
 def _formula(latex: str, *, strict: bool) -> str:
+    from unrender.formats.formulas.linear import formula_to_text  # slow to load, and most texts have no formula
+
     try:
         return formula_to_text(latex)
     except NotationError:

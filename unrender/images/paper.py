@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from unrender.images.percentiles import percentile
 from unrender.images.rulings import INK, erase_rulings
 
 Gray = NDArray[np.uint8]
@@ -27,8 +28,8 @@ _BLOCK = 24  # pixels of the squares in which light and dark are compared
 _SPECK_SHARE = 0.6  # of a stroke's width: a spot that fits into such a square is a speck
 _DUST_SHARE = 2.5  # of a stroke's width: and so is a spot of this size, when no larger ink is near
 _ALONE = 22  # stroke widths without larger ink around a spot that stands alone
-
 _DUSTY = 5  # so many spots that stand alone, and the paper is dusty: every spot of their size goes, a dot with them
+_SWARM = 20  # so many spots say the same where there is no room to stand alone, unless most of the ink is spots
 
 
 def clean(gray: Image.Image) -> Image.Image:
@@ -60,7 +61,7 @@ def _even_light(gray: Image.Image) -> Gray:
     reach = max(1, int(max(_LEAST_WINDOW, _WINDOW * min(gray.size)) / factor) // 2)
     strokeless = _closed(np.asarray(small), max(1, reach // 3), "symmetric")  # also of strokes that the edge cuts
     paper = Image.fromarray(_closed(strokeless, reach, "edge"))  # beyond the edge a shadow goes on
-    lightest, darkest = (int(np.percentile(np.asarray(paper), share)) for share in (99, 1))
+    lightest, darkest = (int(percentile(np.asarray(paper), share)) for share in (99, 1))
     if lightest - darkest <= _EVEN:
         return _divide(np.asarray(gray), np.float32(255 if lightest >= _WHITE else lightest))
     paper = paper.resize(gray.size, Image.Resampling.BILINEAR)
@@ -125,7 +126,8 @@ def _drop_specks(values: Gray) -> Gray:
     small = _spots(ink, int(_DUST_SHARE * width)) & ~specks
     if small.any():
         alone = small & ~_near(ink & ~small & ~specks, int(_ALONE * width))
-        specks |= small if _count(alone) >= _DUSTY else alone
+        swarm = _count(small) >= _SWARM and 2 * small.sum() < ink.sum()
+        specks |= small if swarm or _count(alone) >= _DUSTY else alone
     if not specks.any() or (specks == ink).all():
         return values
     around = _near(specks, 1)  # their soft edges too

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from unrender.images.paper import clean
+from unrender.images.percentiles import percentile
 from unrender.models.config import ImagePrep
 
 Pixels = NDArray[np.float32]
@@ -250,8 +251,8 @@ def symbol_height(gray: Image.Image) -> float | None:
     heights = heights[telling if telling.any() else heights >= _FLAT * widths]
     if not heights.size:
         return None
-    heights = heights[heights >= _DOT * np.percentile(heights, _TALL)]
-    return float(np.percentile(heights, _TALL)) * factor
+    heights = heights[heights >= _DOT * percentile(heights, _TALL)]
+    return percentile(heights, _TALL) * factor
 
 
 def stroke_boxes(ink: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -264,8 +265,10 @@ def find_strokes(ink: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.
     edges = np.diff(np.pad(ink, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     ends = np.nonzero(edges == -1)[1]
-    kept, strokes = np.unique(_joined(rows, starts, ends), return_inverse=True)
-    boxes = np.tile(np.array([np.iinfo(np.int64).max] * 2 + [0] * 2), (len(kept), 1))
+    first = _joined(rows, starts, ends)
+    begins = np.bincount(first, minlength=len(first)) > 0  # np.unique would load numpy.ma
+    strokes = (np.cumsum(begins) - 1)[first]
+    boxes = np.tile(np.array([np.iinfo(np.int64).max] * 2 + [0] * 2), (int(begins.sum()), 1))
     np.minimum.at(boxes[:, 0], strokes, starts)
     np.minimum.at(boxes[:, 1], strokes, rows)
     np.maximum.at(boxes[:, 2], strokes, ends)

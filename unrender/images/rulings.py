@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.images.percentiles import percentile
+
 Gray = NDArray[np.uint8]
 
 INK = 200  # darker is ink, once the paper is white
@@ -68,7 +70,7 @@ def erase_rulings(values: Gray) -> Gray:
 
 
 def _ink_darkness(values: Gray) -> float:
-    return 255 - float(np.percentile(values[::2, ::2], 1))
+    return 255 - percentile(values[::2, ::2], 1)
 
 
 def _lines(values: Gray) -> list[_Line]:

@@ -30,6 +30,7 @@ from unrender.latex.commands import (
 )
 
 Mask = NDArray[np.bool_]
+_Place = tuple[str | int, ...]  # all that a mask depends on
 Kind = Literal["top", "group", "fence", "option", "array", "rows", "columns", "length"]
 _ARRAY = "\\begin{array}", "\\end{array}"
 _COLUMNS = frozenset("lcr|")
@@ -69,7 +70,7 @@ class Grammar:
         self._end = end
         self._max_tokens = max_tokens
         self._states: dict[tuple[int, ...], tuple[_State, Mask]] = {}
-        self._masks: dict[_State, Mask] = {}
+        self._masks: dict[_Place, Mask] = {}
 
     def __call__(self, tokens: Sequence[int]) -> Mask:
         """Return which tokens (V,) may follow `tokens`."""
@@ -102,13 +103,14 @@ class Grammar:
         return nearer
 
     def _mask(self, state: _State) -> Mask:
-        mask = self._masks.get(state)
+        place = _place_of(state)
+        mask = self._masks.get(place)
         if mask is None:
             mask = np.array([_allowed(state, token) for token in self._vocabulary])
             mask[self._end] = len(state.frames) == 1 and not state.frames[0].needs and not state.last
             if len(self._masks) >= _REMEMBERED:
                 self._masks.clear()
-            self._masks[state] = mask
+            self._masks[place] = mask
         return mask
 
 
@@ -138,6 +140,14 @@ def _way_out(state: _State) -> int:
             tokens += 1
         pending = frame.kind != "option"
     return tokens
+
+
+def _place_of(state: _State) -> _Place:
+    """Return what `_allowed` looks at: states that agree in it allow the same tokens."""
+    frame = state.frames[-1]
+    waiting = frame.needs[-1][0] if frame.needs else ""
+    deepest = len(state.frames) >= _MOST_FRAMES
+    return state.last, frame.kind, frame.filled, frame.sub, frame.sup, waiting, deepest
 
 
 def _allowed(state: _State, token: str) -> bool:

@@ -34,7 +34,7 @@ class Measure:
     def samples(self) -> int:
         return len(self.counts)
 
-    def interval(self, rng: np.random.Generator, *, rounds: int = 1000, confidence: float = 0.95) -> Interval:
+    def interval(self, rng: "np.random.Generator", *, rounds: int = 1000, confidence: float = 0.95) -> Interval:
         """Return the percentile bootstrap interval: the samples are drawn with replacement `rounds` times."""
         samples = self.samples
         if samples == 0:

@@ -12,6 +12,7 @@ from unrender import tasks
 from unrender.checkpoints import embedded_names
 from unrender.errors import UnrenderError
 from unrender.images.opening import open_pages
+from unrender.images.percentiles import percentile
 from unrender.images.pixels import stroke_boxes
 from unrender.reading.systems import Input
 
@@ -61,7 +62,7 @@ def _find_letters(image: Image.Image) -> Boxes:
     gray = image.convert("L")
     factor = math.ceil(max(gray.size) / _LONGEST)
     values = np.asarray(gray.reduce(factor) if factor > 1 else gray, dtype=np.float32)
-    dark, light = np.percentile(values, (0.5, 90))
+    dark, light = percentile(values, 0.5), percentile(values, 90)
     boxes = stroke_boxes(values < dark + _DARK * (light - dark))
     return np.asarray(boxes[boxes[:, 3] - boxes[:, 1] > 2], dtype=np.int64)
 
@@ -80,7 +81,7 @@ def _stands_like_receipt(letters: Boxes) -> bool:
     heights = letters[:, 3] - letters[:, 1]
     size = float(np.median(heights))
     kept = letters[heights < _TALL * size]
-    left, right = np.percentile(kept[:, 0], _EDGES[0]), np.percentile(kept[:, 2], _EDGES[1])
+    left, right = percentile(kept[:, 0], _EDGES[0]), percentile(kept[:, 2], _EDGES[1])
     wide = float(right - left)
     rows: dict[int, list[tuple[int, int]]] = {}
     for x0, y0, x1, y1 in kept.tolist():

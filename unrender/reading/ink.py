@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from unrender.documents import Box
 from unrender.images.opening import Placement
+from unrender.images.percentiles import percentile
 from unrender.images.pixels import find_strokes
 from unrender.models.config import CnnConfig, EncoderConfig, SwinConfig, ViTConfig
 
@@ -25,6 +26,7 @@ _SPECK = 0.3  # of a symbol's height: smaller strokes are dots, and may be dirt
 _TOKENS_AT_LEAST, _TOKENS_PER_CELL = 24, 3  # more than any label of the training sets has for the cells it inks
 _LONG, _ALL = 2, 0.9  # cells: a longer stroke may be one symbol around others, whoever looks at this share of it
 _LEAST = 0.1  # affinity: a token and a stroke below have nothing to do with each other
+_GAIN = 1e-6  # affinity: less is rounding
 _PRESENT = 0.5  # of the strongest cell: weaker cells are not part of the place
 _REACH = 2  # cells around the strongest one that may be
 
@@ -84,7 +86,7 @@ class Ink:
         touch are one stroke: those who share it have the ink that is nearest to where each of them looked.
         """
         affinities = np.array([self._affinities(attention) for attention in attentions])
-        owned = _pair(affinities)
+        owned = self._in_order(attentions, affinities, pair(affinities))
         members = [[] if stroke is None else [stroke] for stroke in owned]
         free = sorted(set(range(len(self.boxes))).difference(*members))
         for stroke in (*free, *free[::-1]):  # the dot of an i, the other bar of an =, dots in a row from either side
@@ -104,6 +106,21 @@ class Ink:
             else:
                 boxes.append(self._bounds(strokes) if strokes else self._part(int(row.argmax()), attention))
         return boxes
+
+    def _in_order(
+        self, attentions: Sequence[Attention | None], affinities: NDArray[np.float32], owned: list[int | None]
+    ) -> list[int | None]:
+        """Let neighbours exchange strokes that stand the wrong way round: without a brace between, text goes right."""
+        ordered = list(owned)
+        for token in range(1, len(ordered)):
+            before, after = ordered[token - 1], ordered[token]
+            if before is None or after is None or attentions[token - 1] is None or attentions[token] is None:
+                continue
+            middles = self.boxes[[before, after]][:, [0, 2]].sum(axis=1)
+            exchanged = min(affinities[token - 1, after], affinities[token, before])
+            if middles[0] > middles[1] and exchanged > 0:
+                ordered[token - 1], ordered[token] = after, before
+        return ordered
 
     def _shared(
         self,
@@ -154,7 +171,7 @@ class Ink:
             looked |= cells >= _LOOKED * cells.max()
         read = (self.amounts * looked).sum(axis=1) > 0
         sides = (self.boxes[:, 2:] - self.boxes[:, :2]).max(axis=1)
-        symbol = np.percentile(self.boxes[:, 3] - self.boxes[:, 1], _TALL)
+        symbol = percentile(self.boxes[:, 3] - self.boxes[:, 1], _TALL)
         return np.asarray(self.boxes[~read & (sides > _SPECK * symbol)], dtype=np.int64)
 
     def _affinities(self, attention: Attention | None) -> NDArray[np.float32]:
@@ -203,11 +220,11 @@ def most_tokens(pixels: NDArray[np.float32], grid: Grid) -> int:
     """Return how many tokens the ink of (C, H, W) pixels can hold; a text that goes on beyond is in a loop."""
     gray = pixels.mean(axis=0)
     rows, columns = np.nonzero(gray < gray.min() + _DARK * (gray.max() - gray.min()))
-    cells = np.unique(rows // grid.cell_height * grid.columns + columns // grid.cell_width)
-    return _TOKENS_AT_LEAST + _TOKENS_PER_CELL * len(cells)
+    cells = np.bincount(rows // grid.cell_height * grid.columns + columns // grid.cell_width)
+    return _TOKENS_AT_LEAST + _TOKENS_PER_CELL * int(np.count_nonzero(cells))
 
 
-def _pair(affinities: NDArray[np.float32]) -> list[int | None]:
+def pair(affinities: NDArray[np.float32]) -> list[int | None]:
     """Give tokens (T, S) one stroke each, the pairs that go together best first; None where none is left."""
     owned: list[int | None] = [None] * len(affinities)
     taken: set[int] = set()
@@ -218,7 +235,23 @@ def _pair(affinities: NDArray[np.float32]) -> list[int | None]:
         if owned[token] is None and stroke not in taken:
             owned[token] = stroke
             taken.add(stroke)
-    return owned
+    return _exchange(affinities, owned)
+
+
+def _exchange(affinities: NDArray[np.float32], owned: list[int | None]) -> list[int | None]:
+    """Let two tokens exchange their strokes wherever both together rest better on the other's."""
+    tokens = [token for token, stroke in enumerate(owned) if stroke is not None]
+    strokes = [stroke for stroke in owned if stroke is not None]
+    for _ in tokens:
+        mutual = affinities[np.ix_(tokens, strokes)]
+        own = np.diagonal(mutual)
+        gains = mutual + mutual.T - own[:, None] - own
+        if gains.max(initial=0.0) <= _GAIN:
+            break
+        one, other = divmod(int(gains.argmax()), len(tokens))
+        strokes[one], strokes[other] = strokes[other], strokes[one]
+    given = dict(zip(tokens, strokes, strict=True))
+    return [given.get(token) for token in range(len(owned))]
 
 
 def box_of(placement: Placement, x0: float, y0: float, x1: float, y1: float) -> Box:

@@ -6,7 +6,7 @@ A system is a loaded model and all it needs to read: one writes text (`text`), o
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PIL import Image
 
@@ -15,7 +15,9 @@ from unrender.errors import ConfigError, ModelError, UnrenderError
 from unrender.images.opening import Pages, PageText, Source, is_blank
 from unrender.models import ModelConfig
 from unrender.tasks import Task
-from unrender.words import WordPage
+
+if TYPE_CHECKING:
+    from unrender.words import WordPage
 
 BATCH = 8  # pages read together unless the caller says otherwise
 
@@ -51,7 +53,7 @@ class Input:
     source: Source
     name: str = ""
     pages: tuple[int, ...] = ()
-    words: WordPage | None = None  # for models that label them; of a source with one page
+    words: "WordPage | None" = None  # for models that label them; of a source with one page
     place: str = ""  # its path below the folder it was found in
 
 
@@ -65,7 +67,7 @@ class Sheet:
 
     image: Image.Image
     number: int = 1
-    words: WordPage | None = None
+    words: "WordPage | None" = None
     text: Callable[[], PageText | None] = lambda: None
     region: tuple[int, int, int, int] | None = None
 
@@ -141,7 +143,7 @@ class System(Protocol):
         ...
 
 
-def open_sheet(pages: Pages, number: int, words: WordPage | None = None) -> Sheet | Page:
+def open_sheet(pages: Pages, number: int, words: "WordPage | None" = None) -> Sheet | Page:
     """Open one page of a source, counted from 1; one that is blank or cannot be opened is a page at once."""
     try:
         sheet = Sheet(pages[number - 1], number, words, lambda: pages.text(number - 1))
