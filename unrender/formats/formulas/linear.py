@@ -55,9 +55,7 @@ def _spaced(item: formulas.Math, before: formulas.Math | None, after: formulas.M
             return f" {text} " if _ends_operand(before) else text
         case formulas.Sign(role="punctuation"):
             return f"{text} "
-        case formulas.Word() if isinstance(
-            before, formulas.Word | formulas.Letter | formulas.Number | formulas.Scripted
-        ):
+        case formulas.Word() if isinstance(before, _BEFORE_A_WORD):
             return f" {text}"
         case formulas.Sign():
             return text
@@ -104,9 +102,7 @@ def _write(item: formulas.Math | None) -> str:
             return _layout(item)
 
 
-def _layout(
-    item: formulas.Layout,
-) -> str:
+def _layout(item: formulas.Layout) -> str:
     match item:
         case formulas.Accented("overbrace" | "underbrace", body) | formulas.Boxed(body):
             return _row(body)

@@ -72,9 +72,7 @@ def _write(item: formulas.Math | None) -> str:
             return _layout(item)
 
 
-def _layout(
-    item: formulas.Layout,
-) -> str:
+def _layout(item: formulas.Layout) -> str:
     match item:
         case formulas.Accented("cancel", body):
             return f'<menclose notation="updiagonalstrike">{_row(body)}</menclose>'

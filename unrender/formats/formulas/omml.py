@@ -98,9 +98,7 @@ def _write(item: formulas.Math | None) -> str:
             return _layout(item)
 
 
-def _layout(
-    item: formulas.Layout,
-) -> str:
+def _layout(item: formulas.Layout) -> str:
     match item:
         case formulas.Accented(accent, body):
             return _accented(accent, _element("e", body))
