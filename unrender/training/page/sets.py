@@ -106,13 +106,13 @@ def _jobs(source: Path, count: int, *, held: bool) -> list[Job]:
             raise DataError(f"{source} has no {path}")
         fitting = [excerpt for excerpt in read(source / path) if is_validation_paper(excerpt.group) == held]
         order = np.random.default_rng(0).permutation(len(fitting))[:wanted]
-        chosen += [fitting[place] for place in order]
+        chosen += [fitting[index] for index in order]
     jobs: list[Job] = []
     for kind in (False, True):
         members = iter([excerpt for excerpt in chosen if excerpt.prose == kind])
         while batch := tuple(islice(members, _EXCERPTS_PER_RUN)):
             jobs.append(Job(2 * len(jobs) + held, batch, held))
-    return [jobs[place] for place in np.random.default_rng(1).permutation(len(jobs))]
+    return [jobs[index] for index in np.random.default_rng(1).permutation(len(jobs))]
 
 
 def _make_part(folder: Path, jobs: Sequence[Job], tokenizer: LatexTokenizer, *, held: bool) -> None:
