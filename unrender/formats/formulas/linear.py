@@ -32,13 +32,13 @@ def _row(row: formulas.Row | None) -> str:
         None,
     ]
     parts: list[str] = []
-    place = 1
+    index = 1
     for item in items:
         if isinstance(item, formulas.Space):
             parts.append(_write(item))
         else:
-            parts.append(_spaced(item, visible[place - 1], visible[place + 1]))
-            place += 1
+            parts.append(_spaced(item, visible[index - 1], visible[index + 1]))
+            index += 1
     return re.sub(" {2,}", " ", "".join(parts)).strip()
 
 
