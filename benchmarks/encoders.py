@@ -65,7 +65,8 @@ def compare(name: str, minutes: float) -> dict[str, object]:
     module = fresh(config, 0)
     light = Augmentation(nougat=False, scale=0.3, smallest=0.8, largest=1.25, darken=0.3)
     stream = BatchStream(caches, _STAGES, Framing.of(config), light, seed=0, token_noise=0.02)
-    held = [(image, text) for image, text in pairs_of(Cache(ROOT / "typeset-held")) if len(text.split()) <= LONGEST]
+    pairs = pairs_of(Cache(ROOT / "typeset-held"), tokenizer)
+    held = [(image, text) for image, text in pairs if len(text.split()) <= LONGEST]
     folder = Path("runs") / "encoders" / name.replace(", ", "-").replace(" ", "-")
     trainer = Trainer(Transcription(module, _RECIPE), stream, _RECIPE, folder)
     trainer.run(reading_validator(config, module, tokenizer, {"held": held[:HELD]}, batch=1), seconds=minutes * 60)

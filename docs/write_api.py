@@ -31,7 +31,9 @@ _RESULTS = (
     documents.Box,
     documents.Status,
 )
-_ERRORS = tuple(kind for kind in vars(errors).values() if inspect.isclass(kind))
+_ERRORS = tuple(
+    kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.UnrenderError)
+)
 
 
 def describe() -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spellings import Shapes
 
 from unrender import checkpoints
-from unrender.checkpoints.assembly import plan, state
+from unrender.checkpoints.fitting import plan, state
 from unrender.errors import ModelError
 from unrender.models import PRESETS, preset
 from unrender.models.config import SwinConfig, TextConfig, ViTConfig

@@ -9,7 +9,7 @@ from PIL import Image
 
 from unrender.errors import DataError
 from unrender.evaluation.datasets import SEED_004, UPSTREAM, Limits, open_dataset
-from unrender.evaluation.datasets.strokes import read_ink
+from unrender.evaluation.datasets.example import read_ink
 from unrender.formats.donut import parse_tags
 from unrender.images.strokes import PEN, Pen, draw, vary
 

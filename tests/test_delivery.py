@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from unrender.cli import files
+from unrender.cli import result_files
 from unrender.cli.delivery import render_together
-from unrender.cli.files import arrange, write_whole
 from unrender.cli.read import in_order
+from unrender.cli.result_files import arrange, write_whole
 from unrender.documents import Block, Document
 from unrender.formats.blocks import one_page
 from unrender.reading.systems import Input
@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_the_old_result_and_nothing_half_written(tmp_path, mo
     def fail(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os if moment == "fsync" else Path, moment, fail)
+    monkeypatch.setattr(result_files.os if moment == "fsync" else Path, moment, fail)
     with pytest.raises(OSError, match="No space"):
         write_whole(path, b"new")
     monkeypatch.undo()

@@ -21,7 +21,7 @@ from unrender.tokens import BpeTokenizer, CharacterTokenizer
 from unrender.training import runs
 from unrender.training.document_runs import find_rules
 from unrender.training.receipt import reading_sets
-from unrender.training.receipt.tickets import make_ticket, write_tickets
+from unrender.training.receipt.made_others import make_ticket, write_tickets
 from unrender.training.recipes import DONUT
 from unrender.training.runs import Request
 from unrender.training.starts import fresh, start_from

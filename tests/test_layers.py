@@ -125,27 +125,6 @@ def test_the_memory_is_copied_only_when_a_row_changes_its_image() -> None:
 
 
 @torch.no_grad()
-def test_prompts_of_different_length_are_padded_at_the_left() -> None:
-    module = build(config())
-    memory, _ = module.encode(_random(3, 1, 32, 48))
-    prompts = [[1, 5, 3, 7], [1, 8], [1]]
-    tokens = torch.tensor([[0] * (4 - len(prompt)) + prompt for prompt in prompts])
-    positions = torch.tensor([[*[-1] * (4 - len(prompt)), *range(len(prompt))] for prompt in prompts])
-    state = module.decoder.start(memory)
-    first = module.decoder.step(tokens, state, positions)
-    then = module.decoder.step(torch.tensor([[2], [4], [6]]), state)
-    state.reorder(torch.tensor([2, 0]))
-    last = module.decoder.step(torch.tensor([[9], [10]]), state)
-    for row, prompt in enumerate(prompts):
-        texts = torch.tensor([[*prompt, (2, 4, 6)[row], {0: 10, 2: 9}.get(row, 0)]])
-        whole = module.decoder(texts, memory[row : row + 1])[0]
-        assert torch.allclose(first[row], whole[len(prompt) - 1], atol=1e-5)
-        assert torch.allclose(then[row], whole[len(prompt)], atol=1e-5)
-        if row != 1:
-            assert torch.allclose(last[0 if row == 2 else 1], whole[len(prompt) + 1], atol=1e-5)
-
-
-@torch.no_grad()
 def test_watching_shows_where_a_row_looks_and_changes_no_score() -> None:
     module = build(config())
     memory, mask = module.encode(_random(4, 1, 32, 48), torch.tensor(_SIZES))

@@ -12,13 +12,12 @@ from unrender.layers.segmentation import Segmenter
 from unrender.models.segmentation import KINDS, SegmentationConfig
 from unrender.training import runs
 from unrender.training.batches import IGNORED
-from unrender.training.page.layout_batches import LayoutStream, PageNoise, beginnings, vary
-from unrender.training.page.layout_runs import LayoutCourse
+from unrender.training.page.layout_runs import LayoutCourse, LayoutNoise, LayoutStream, beginnings, vary
 from unrender.training.page.layouts import BlockPlace, Layout, Layouts, LayoutWriter
 from unrender.training.recipe import Recipe, Schedule
 from unrender.training.runs import Request
 
-STILL = PageNoise(skewed=0, scaled=0, shaded=0, speckled=0, blurred=0, turned=0)
+STILL = LayoutNoise(skewed=0, scaled=0, shaded=0, speckled=0, blurred=0, turned=0)
 
 
 def make_page() -> Layout:

@@ -11,7 +11,7 @@ from torch import nn
 from transformers.models.layoutlmv2.modeling_layoutlmv2 import relative_position_bucket
 
 from unrender.checkpoints import convert
-from unrender.checkpoints.assembly import assemble, plan, state
+from unrender.checkpoints.fitting import assemble, plan, state
 from unrender.checkpoints.layoutlmv2 import from_bert, rename
 from unrender.errors import ConfigError, ModelError
 from unrender.layers.spatial import LabelInputs, LabelModel, SpatialBias, buckets

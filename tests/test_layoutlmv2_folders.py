@@ -10,7 +10,7 @@ import torch
 from safetensors.numpy import save_file
 
 from unrender import checkpoints
-from unrender.checkpoints.assembly import state
+from unrender.checkpoints.fitting import state
 from unrender.checkpoints.layoutlmv2 import rename
 from unrender.checkpoints.vocabulary import wordpiece
 from unrender.errors import ModelError

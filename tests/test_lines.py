@@ -7,8 +7,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from unrender.documents import Block, Box, Token
-from unrender.images.lines import cut_long, find_line, find_lines
-from unrender.reading.lines import clipped, join_pieces
+from unrender.reading.lines import clipped, cut_long, find_line, find_lines, join_pieces
 
 LONGEST = 32.0
 

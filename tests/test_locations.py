@@ -67,7 +67,7 @@ def test_a_misspelt_name_brings_suggestions(wrong: str, right: str) -> None:
 
 
 def test_a_name_like_no_other_brings_the_list() -> None:
-    with pytest.raises(ModelError, match=r"known names: .*donut-base.*trocr-small"):
+    with pytest.raises(ModelError, match=r"there are .*donut-base.*trocr-small"):
         preset("zzz")
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from unrender import models
-from unrender.checkpoints.assembly import state
+from unrender.checkpoints.fitting import state
 from unrender.models import PRESETS, preset
 from unrender.models.config import SwinConfig
 

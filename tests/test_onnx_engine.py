@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from unrender.decoding.paths import Decoded
 from unrender.decoding.rules import Guard
 from unrender.decoding.search import Engine, beam, greedy
+from unrender.engines.batch_rows import Memory, Rows
 from unrender.engines.export import write_decoder, write_graphs
 from unrender.engines.onnx_engine import OnnxEngine
-from unrender.engines.rows import Memory, Rows
 from unrender.engines.torch_engine import TorchEngine
 from unrender.errors import ConfigError
 from unrender.models.config import DecoderConfig

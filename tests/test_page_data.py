@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unrender.formats.marked import DISPLAY, MATH, character_of
 from unrender.training.data import Cache, CacheWriter
 from unrender.training.page.alignment import SOFT_HYPHEN
 from unrender.training.page.assembly import Page, assemble
@@ -27,12 +28,12 @@ from unrender.training.page.blocks import (
 )
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drawing import PLACED, Warp, draw_pages, in_pixels, scan
-from unrender.training.page.labels import LINES, cut_samples, label_of
 from unrender.training.page.layouts import KINDS, Layouts, LayoutWriter, make_layout
 from unrender.training.page.markdown import page_markdown
 from unrender.training.page.prose import NOTE, Atom, parse_formula, parse_prose, plain_atoms
+from unrender.training.page.samples import LINES, cut_samples, label_of
+from unrender.training.page.sets import make_tokenizer
 from unrender.training.page.styles import Style
-from unrender.training.page.vocabulary import as_text, make_tokenizer
 
 pytestmark = pytest.mark.skipif(
     shutil.which("latex") is None or shutil.which("dvipng") is None, reason="latex or dvipng is missing"
@@ -58,6 +59,19 @@ def typeset(folder: Path, style: Style, *blocks: Block, papers: Sequence[Paper] 
     pages = assemble(compiled, [paper.group for paper in chosen])
     drawn = list(draw_pages(compiled.dvi, pages, DPI, np.random.default_rng(0)))
     return Typeset(pages, [picture for _, picture in drawn])
+
+
+def as_text(tokens: Sequence[str]) -> str:
+    """Write tokens as a person would read them, formulas between dollars."""
+    pieces: list[str] = []
+    inside = False
+    for token in tokens:
+        if token in (*MATH, *DISPLAY):
+            inside = token in (MATH[0], DISPLAY[0])
+            pieces.append("$")
+        else:
+            pieces.append(token + " " if inside else character_of(token))
+    return "".join(pieces)
 
 
 def paragraph(count: int) -> Block:

@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 
 from unrender.server import Hosts, Limits, Shelf, configure, create_app
 from unrender.server.connections import Quiet, socket_limit
-from unrender.server.guard import names_of
+from unrender.server.gate import names_of
 from unrender.server.problems import HttpError
 
 IDLE_SECONDS = 1.5

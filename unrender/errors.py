@@ -1,5 +1,8 @@
 """Every error a user can cause: one sentence each on what is wrong and what to do next."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class UnrenderError(Exception):
     """Something the user can put right; its text is shown as it is, without a traceback."""
@@ -35,3 +38,10 @@ class LatexError(UnrenderError):
     def __init__(self, message: str, position: int) -> None:
         super().__init__(f"{message} (at character {position})")
         self.position = position
+
+
+def suggest(name: str, names: Iterable[str], *, most: int = 1) -> str:
+    """End a sentence about an unknown name: with known ones that come near, or with all of them."""
+    known = list(names)
+    near = get_close_matches(name, known, n=most)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}."

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache, partial
 
 from unrender import latex, metrics
 from unrender.documents import Block, Json
-from unrender.errors import ConfigError, LatexError
+from unrender.errors import ConfigError, LatexError, suggest
 from unrender.formats.donut import parse_tags
 from unrender.formats.tex import formula_block
 from unrender.metrics import Measure
@@ -66,9 +65,7 @@ class Task:
 def find(name: str) -> Task:
     """Return a task by name."""
     if name not in TASKS:
-        near = get_close_matches(name, TASKS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TASKS)}."
-        raise ConfigError(f"There is no task called {name}; {hint}")
+        raise ConfigError(f"There is no task called {name}; {suggest(name, TASKS)}")
     return TASKS[name]
 
 

@@ -104,7 +104,7 @@ class _ListTokenizer:
     def __init__(self, tokens: Iterable[str]) -> None:
         ordinary = dict.fromkeys(token for token in tokens if token not in SPECIALS)
         self._tokens = (*SPECIALS, *ordinary)
-        self._ids = {token: place for place, token in enumerate(self._tokens)}
+        self._ids = {token: index for index, token in enumerate(self._tokens)}
         self._unknown = self._ids[UNKNOWN]
         self._frame = {self._ids[name] for name in (PAD, START, END)}
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from unrender.checkpoints.assembly import state
+from unrender.checkpoints.fitting import state
 from unrender.models.config import TextConfig
 
 _STREAM_BYTES = 256 << 20

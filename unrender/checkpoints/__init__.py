@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unrender.checkpoints.assembly import Shapes, assemble, plan, resize_bias_table, resize_positions, state
 from unrender.checkpoints.files import (
     WEIGHTS,
     Array,
@@ -26,6 +25,7 @@ from unrender.checkpoints.files import (
     read_pickles,
     write,
 )
+from unrender.checkpoints.fitting import Shapes, assemble, plan, resize_bias_table, resize_positions, state
 from unrender.checkpoints.locations import (
     JOINED,
     Location,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unrender import checkpoints
-from unrender.errors import MissingExtraError, ModelError
-from unrender.models import PRESETS, ModelConfig, suggest
+from unrender.errors import MissingExtraError, ModelError, suggest
+from unrender.models import PRESETS, ModelConfig
 
 _EMBEDDED = Path(__file__).parent.parent / "embedded"
 _HUB_NAME = re.compile(r"^[\w.-]+/[\w.-]+(@[\w./-]+)?$")
@@ -47,7 +47,7 @@ def locate(name: str | Path) -> Location:
         return download(text)
     if os.sep in text or text.startswith("."):
         raise ModelError(f"there is no folder {text}; a model folder holds config.json and the weights")
-    raise ModelError(f"there is no model named {text!r}; {suggest(text, [*embedded_names(), *PRESETS])}")
+    raise ModelError(f"there is no model named {text!r}; {suggest(text, [*embedded_names(), *PRESETS], most=3)}")
 
 
 def embedded_names() -> list[str]:

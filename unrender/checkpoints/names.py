@@ -2,7 +2,7 @@
 
 Four spellings are known, and one pass of rules serves them all: transformers 4 (which the Hub holds), transformers 5,
 the original Donut and Nougat releases (timm's Swin inside), and fairseq's TrOCR. Whatever the rules leave unknown is
-caught afterwards, when names and shapes are compared with those of the modules (`assembly.state`).
+caught afterwards, when names and shapes are compared with those of the modules (`fitting.state`).
 
 A published tensor may be one part of ours: queries, keys and values lie in one tensor here. Its new name then says
 which part, as in `attention.qkv.0.weight`, and `match` takes that apart again.

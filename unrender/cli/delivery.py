@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from unrender import formats
-from unrender.cli.files import Files, arrange
+from unrender.cli.result_files import Files, arrange
 from unrender.documents import Block, Document, Json, Page, to_dict
 from unrender.errors import NotationError, UnrenderError
 from unrender.formats.overlay import draw

@@ -70,13 +70,13 @@ class TagGrammar:
         self._rules: Mapping[str, Rule] = {rule.name: rule for rule in rules}
         self._opening: dict[str, int] = {}
         self._closing: dict[str, int] = {}
-        for place, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             tag = _TAG.fullmatch(token)
             if tag:
-                (self._closing if tag[1] else self._opening)[tag[2]] = place
-        self._opening = {name: place for name, place in self._opening.items() if name in self._closing}
+                (self._closing if tag[1] else self._opening)[tag[2]] = index
+        self._opening = {name: index for name, index in self._opening.items() if name in self._closing}
         self._characters = np.array([len(token) == 1 for token in tokens], dtype=bool)
-        self._places = {token: place for place, token in enumerate(tokens) if len(token) == 1}
+        self._indices = {token: index for index, token in enumerate(tokens) if len(token) == 1}
         self._separator = tokens.index(_SEPARATOR) if _SEPARATOR in tokens else None
 
     def within(self, most: int) -> "TagGrammar":
@@ -97,9 +97,9 @@ class TagGrammar:
         rule = self._rules.get(here.name)
         if not here.text:  # no tag belongs in a text
             inside = left > len(stack) + 1 and (rule is None or rule.kind == "text")
-            for name, place in self._opening.items() if inside else ():
+            for name, index in self._opening.items() if inside else ():
                 other = self._rules.get(name)
-                allowed[place] = not (other is not None and other.single and name in here.names)
+                allowed[index] = not (other is not None and other.single and name in here.names)
         if len(stack) == 1:
             allowed[self._end] = bool(here.names)
             return allowed
@@ -119,10 +119,10 @@ class TagGrammar:
                 allowed |= self._characters
             return
         if rule.kind == "date":
-            allowed[[self._places[letter] for letter in _next_of_date(text) if letter in self._places]] = True
+            allowed[[self._indices[letter] for letter in _next_of_date(text) if letter in self._indices]] = True
             return
-        for character, place in self._places.items():
-            allowed[place] = bool(_AMOUNT_BEGUN.fullmatch(text + character))
+        for character, index in self._indices.items():
+            allowed[index] = bool(_AMOUNT_BEGUN.fullmatch(text + character))
 
     def _read(self, written: Sequence[int]) -> list[_Open]:
         """Return the tags that are open, the innermost last; what does not belong is passed over."""

@@ -201,10 +201,7 @@ class TorchLabelEngine:
 
 def open_torch_engine(loaded: Loaded) -> "TorchLabelEngine":
     """Build the module of a loaded model and fill it with its weights."""
-    import torch
-
+    from unrender.layers import fill
     from unrender.layers.spatial import LabelModel
 
-    module = LabelModel(loaded.label_config)
-    module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in loaded.weights().items()})
-    return TorchLabelEngine(module)
+    return TorchLabelEngine(fill(LabelModel(loaded.label_config), loaded.weights()))

@@ -5,7 +5,7 @@ from unrender.decoding.search import Engine
 from unrender.engines.labelling import LabelEngine, OnnxLabelEngine, open_torch_engine
 from unrender.errors import ConfigError, MissingExtraError, ModelError
 
-_WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen
+WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen
 
 
 def open_engine(loaded: Loaded, wanted: str | None = None, threads: int | None = None) -> Engine:
@@ -16,7 +16,7 @@ def open_engine(loaded: Loaded, wanted: str | None = None, threads: int | None =
         return OnnxEngine(loaded.folder, config=loaded.text_config, threads=threads)
     from unrender.engines import torch_engine
 
-    return torch_engine.open_engine(loaded, watch=_WATCHED_LAYERS)
+    return torch_engine.open_engine(loaded, watch=WATCHED_LAYERS)
 
 
 def open_label_engine(loaded: Loaded, wanted: str | None = None, threads: int | None = None) -> LabelEngine:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from unrender.checkpoints import Loaded
 from unrender.decoding.rules import Ids, Scores
 from unrender.errors import ConfigError
+from unrender.layers import fill
 from unrender.layers.attention import DecoderState
 from unrender.layers.decoder import Decoder
 from unrender.layers.seq2seq import VisionText
@@ -17,8 +18,7 @@ def open_engine(loaded: Loaded, watch: int = 0) -> "TorchEngine":
     """Build the module of a loaded model and fill it with its weights."""
     with torch.device("meta"):  # no memory until the weights come
         module = VisionText(loaded.text_config)
-    module.load_state_dict({name: torch.from_numpy(array) for name, array in loaded.weights().items()}, assign=True)
-    return TorchEngine(loaded.text_config, module, watch=watch)
+    return TorchEngine(loaded.text_config, fill(module, loaded.weights()), watch=watch)
 
 
 class TorchEngine:
@@ -55,20 +55,12 @@ class TorchRun:
         self._watch = watch
 
     @torch.inference_mode()
-    def step(self, tokens: Ids, positions: Ids | None = None) -> Scores:
-        """Feed (B, T) new tokens; return (B, V) scores for the one that follows.
-
-        Rows of different length are padded at the left, and `positions` (B, T) is negative on the padding.
-        """
+    def step(self, tokens: Ids) -> Scores:
+        """Feed (B, T) new tokens; return (B, V) scores for the one that follows."""
         room = self._decoder.config.max_positions
         if self._state.length + tokens.shape[1] > room:
             raise ConfigError(f"the decoder has {room} positions; ask for fewer tokens")
-        scores = self._decoder.step(
-            torch.from_numpy(tokens),
-            self._state,
-            None if positions is None else torch.from_numpy(positions),
-            self._watch,
-        )
+        scores = self._decoder.step(torch.from_numpy(tokens), self._state, self._watch)
         return np.asarray(scores.numpy(), dtype=np.float32)
 
     @torch.inference_mode()

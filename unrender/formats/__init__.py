@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
 
 from unrender.documents import Document
-from unrender.errors import NotationError
+from unrender.errors import NotationError, suggest
 from unrender.formats.csv import write_csv
 from unrender.formats.doctags import GRID, parse_doctags, write_doctags
 from unrender.formats.flow import flow
@@ -68,9 +67,7 @@ PARSED_NOTATIONS = (*_PARSERS, "doctags")
 def check_notation(notation: str) -> str:
     """Return the name of a notation that can be written; a NotationError suggests a near one otherwise."""
     if notation not in FILE_NOTATIONS:
-        near = get_close_matches(notation, FILE_NOTATIONS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FILE_NOTATIONS)}."
-        raise NotationError(f"There is no notation called {notation}; {hint}")
+        raise NotationError(f"There is no notation called {notation}; {suggest(notation, FILE_NOTATIONS)}")
     return notation
 
 

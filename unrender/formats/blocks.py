@@ -34,7 +34,7 @@ def captions(block: Block) -> list[str]:
 def list_items(block: Block) -> list[tuple[str, Block]]:
     """Return the items of a list with their marks: numbers or dashes."""
     numbered = block.kind == "ordered_list"
-    return [(f"{place}." if numbered else "-", item) for place, item in enumerate(block.children, start=1)]
+    return [(f"{number}." if numbered else "-", item) for number, item in enumerate(block.children, start=1)]
 
 
 def split_formulas(text: str) -> Iterator[tuple[str, bool]]:

@@ -135,11 +135,11 @@ def _table(table: Block) -> str:
 def _cells(rows: list[list[Block]], number: int) -> Iterator[str]:
     """Write the cells of a row; those merged to the left are part of the cell before them."""
     row = rows[number]
-    for place, cell in enumerate(row):
-        if cell.kind in _SWALLOWED and place:
+    for column, cell in enumerate(row):
+        if cell.kind in _SWALLOWED and column:
             continue
-        span = next((end for end in range(place + 1, len(row)) if row[end].kind not in _SWALLOWED), len(row))
-        below = rows[number + 1][place].kind == "merged_up" if number + 1 < len(rows) else False
+        span = next((end for end in range(column + 1, len(row)) if row[end].kind not in _SWALLOWED), len(row))
+        below = rows[number + 1][column].kind == "merged_up" if number + 1 < len(rows) else False
         merged = "<w:vMerge/>" if cell.kind == "merged_up" else '<w:vMerge w:val="restart"/>' * below
-        width = f'<w:gridSpan w:val="{span - place}"/>' * (span - place > 1)
+        width = f'<w:gridSpan w:val="{span - column}"/>' * (span - column > 1)
         yield f"<w:tc><w:tcPr>{width}{merged}</w:tcPr>{_paragraph(cell.text, bold=cell.kind in HEADERS)}</w:tc>"

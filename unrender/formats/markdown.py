@@ -116,7 +116,7 @@ class _Lines:
     def _code(self, line: str) -> Block:
         language = line[3:].strip()
         start = self._next + 1
-        ends = (place for place in range(start, len(self._lines)) if self._lines[place].strip() == "```")
+        ends = (number for number in range(start, len(self._lines)) if self._lines[number].strip() == "```")
         end = next(ends, len(self._lines))
         self._next = end + 1
         fields = {"language": language} if language else None

@@ -55,9 +55,9 @@ def make_table(rows: Sequence[Sequence[str]], *, header_rows: int = 0) -> tuple[
     return tuple(
         Block(
             kind="row",
-            children=tuple(Block(kind="column_header" if place < header_rows else "cell", text=text) for text in row),
+            children=tuple(Block(kind="column_header" if number < header_rows else "cell", text=text) for text in row),
         )
-        for place, row in enumerate(rows)
+        for number, row in enumerate(rows)
     )
 
 

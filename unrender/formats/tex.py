@@ -98,16 +98,16 @@ def _table(table: Block) -> str:
 def _table_row(row: list[Block], cells: list[tuple[Block, int, int]]) -> str:
     """Write one row; a cell that covers rows is written once, those below it stay empty."""
     remaining = iter(cells)
-    parts, place = [], 0
-    while place < len(row):
-        if row[place].kind in MERGED:
+    parts, column = [], 0
+    while column < len(row):
+        if row[column].kind in MERGED:
             parts.append("")
-            place += 1
+            column += 1
             continue
         cell, _, columns = next(remaining)
         text = _escape(cell.text)
         parts.append(text if columns == 1 else f"\\multicolumn{{{columns}}}{{l}}{{{text}}}")
-        place += columns
+        column += columns
     return " & ".join(parts) + r" \\"
 
 

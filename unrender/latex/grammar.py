@@ -97,9 +97,9 @@ class Grammar:
     def _closing(self, state: _State, mask: Mask) -> Mask:
         """Keep to what brings the end nearer."""
         way, nearer = _way_out(state), np.zeros_like(mask)
-        for place in np.flatnonzero(mask):
-            if place == self._end or _way_out(_after(state, self._vocabulary[place])) < way:
-                nearer[place] = True
+        for token in np.flatnonzero(mask):
+            if token == self._end or _way_out(_after(state, self._vocabulary[token])) < way:
+                nearer[token] = True
         return nearer
 
     def _mask(self, state: _State) -> Mask:
@@ -119,7 +119,7 @@ def _next_in_loop(tokens: Sequence[int]) -> int | None:
     for length in range(1, _LONGEST_PHRASE + 1):
         repeats = _MOST_REPEATS[min(length, len(_MOST_REPEATS)) - 1]
         tail = tokens[-length * repeats :]
-        if len(tail) == length * repeats and all(token == tail[place % length] for place, token in enumerate(tail)):
+        if len(tail) == length * repeats and all(token == tail[index % length] for index, token in enumerate(tail)):
             return tail[0]
     return None
 

@@ -234,9 +234,9 @@ def _array(array: Array, environment: str | None) -> str:
     parts = [opening]
     for number, row in enumerate(array.rows):
         parts += ["\\hline"] * array.lines.count(number)
-        for place, cell in enumerate(row):
-            mark, text = "&" * (place > 0), _cell(cell, environment) or "{}" * (len(row) == 1)
-            parts += [mark + text] if environment == "aligned" and place % 2 else [mark, text]
+        for column, cell in enumerate(row):
+            mark, text = "&" * (column > 0), _cell(cell, environment) or "{}" * (len(row) == 1)
+            parts += [mark + text] if environment == "aligned" and column % 2 else [mark, text]
         if number < len(array.rows) - 1 or number + 1 in array.lines:
             parts.append("\\\\")
     parts += ["\\hline"] * array.lines.count(len(array.rows))

@@ -96,14 +96,14 @@ def fit_columns(tokens: Sequence[str]) -> list[int]:
     """
     times = [1] * len(tokens)
     opened: list[_Array] = []
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token == r"\begin{array}":
             opened.append(_Array())
         elif not opened:
             continue
         elif not opened[-1].declared:
             if token in _COLUMNS:
-                opened[-1].columns.append(place)
+                opened[-1].columns.append(index)
             opened[-1].declared = token == "}"
         elif token == r"\end{array}":
             array = opened.pop()
@@ -116,7 +116,7 @@ def fit_columns(tokens: Sequence[str]) -> list[int]:
         elif token == "&":
             opened[-1].cells += 1
             opened[-1].widest = max(opened[-1].widest, opened[-1].cells)
-    return [place for place, count in enumerate(times) for _ in range(count)]
+    return [index for index, count in enumerate(times) for _ in range(count)]
 
 
 def roman_scope(nodes: list[Node]) -> tuple[Node, ...]:

@@ -35,7 +35,6 @@ class BlockConfig:
     heads: int
     feed_forward: int
     bias: bool = True
-    activation: Activation = "gelu"
     norm_epsilon: float = 1e-5
     dropout: float = 0.0
 
@@ -145,7 +144,7 @@ class EncoderBlock(nn.Module):
         self.attention_norm = nn.LayerNorm(config.hidden, eps=config.norm_epsilon)
         self.attention = SelfAttention(AttentionConfig(hidden=config.hidden, heads=config.heads, bias=config.bias))
         self.feed_forward_norm = nn.LayerNorm(config.hidden, eps=config.norm_epsilon)
-        self.feed_forward = FeedForward(config.hidden, config.feed_forward, config.activation)
+        self.feed_forward = FeedForward(config.hidden, config.feed_forward, "gelu")
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -219,23 +218,16 @@ class DecoderState:
         self.images = torch.arange(len(memory[0][0]))
         self.length = 0
         self.watched: Tensor | None = None
-        self._visible: Tensor | None = None  # (B, length), only once a row has had padding
 
     @property
     def rows(self) -> int:
         return len(self.images)
 
-    def advance(self, count: int, positions: Tensor | None, device: torch.device) -> tuple[Tensor, Tensor | None]:
-        """Make room for `count` new tokens; return their positions and who may see whom among the tokens so far."""
+    def advance(self, count: int, device: torch.device) -> tuple[Tensor, Tensor | None]:
+        """Make room for `count` new tokens; return their positions and, if there are several, who may see whom."""
         before, self.length = self.length, self.length + count
-        if positions is None and self._visible is not None:
-            first = self._visible.sum(1, keepdim=True)
-            positions = first + torch.arange(count, device=device)
-        if positions is not None:
-            self._see(positions >= 0, before)
-        else:
-            positions = torch.arange(before, self.length, device=device)
-        return positions, self._mask(before, device)
+        order = torch.arange(self.length, device=device)
+        return order[before:], None if count == 1 else order[None, :] <= order[before:, None]
 
     def reorder(self, rows: Tensor) -> None:
         """Keep these rows, in this order; the memory is copied only when a row changes its image."""
@@ -246,23 +238,6 @@ class DecoderState:
             self.memory_mask = None if self._all_masks is None else self._all_masks[images]
         for past in self.past:
             past.reorder(rows)
-        self._visible = None if self._visible is None else self._visible[rows]
-
-    def _see(self, visible: Tensor, before: int) -> None:
-        if self._visible is None:
-            self._visible = visible.new_ones(len(visible), before)
-        self._visible = torch.cat([self._visible, visible], dim=1)
-
-    def _mask(self, before: int, device: torch.device) -> Tensor | None:
-        count = self.length - before
-        if count == 1 and self._visible is None:
-            return None
-        order = torch.arange(self.length, device=device)
-        causal = order[None, :] <= order[before:, None]
-        if self._visible is None:
-            return causal
-        own = order[None, :] == order[before:, None]  # padding sees itself, so that no row of weights is empty
-        return (causal & self._visible[:, None, :] | own)[:, None]
 
 
 def draw_alike(module: nn.Module, generator: torch.Generator) -> None:

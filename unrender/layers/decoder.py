@@ -64,7 +64,7 @@ class Decoder(nn.Module):
         return linear(hidden, weight)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Add token and position vectors (seed 000, algorithm 2, line 3); positions are (T,) or (B, T)."""
+        """Add token and position vectors (seed 000, algorithm 2, line 3); positions are (T,)."""
         embedded = self.tokens(tokens)
         if self.config.scale_embedding:
             embedded = embedded * math.sqrt(self.config.hidden)
@@ -80,15 +80,14 @@ class Decoder(nn.Module):
         pairs = [layer.cross_attention.project_source(memory) for layer in self._layers()]
         return DecoderState(pairs, memory_mask)
 
-    def step(self, tokens: Tensor, state: DecoderState, positions: Tensor | None = None, watch: int = 0) -> Tensor:
+    def step(self, tokens: Tensor, state: DecoderState, watch: int = 0) -> Tensor:
         """Feed (B, T) new tokens after those in `state`; return (B, V) scores for the one that follows.
 
-        `positions` (B, T) are needed only when rows differ in length: shorter prompts are padded at the left, and
-        a negative position marks padding, which no later token sees. With `watch` = n the cross-attention weights
-        of the last n layers are kept in `state.watched` as (B, n, H, T, N).
+        With `watch` = n the cross-attention weights of the last n layers are kept in `state.watched` as
+        (B, n, H, T, N).
         """
-        positions, mask = state.advance(tokens.shape[1], positions, tokens.device)
-        hidden = self.embed(tokens, positions.clamp(min=0))
+        positions, mask = state.advance(tokens.shape[1], tokens.device)
+        hidden = self.embed(tokens, positions)
         first_watched = len(self.layers) - watch
         watched: list[Tensor] = []
         for index, layer in enumerate(self._layers()):

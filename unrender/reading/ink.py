@@ -146,8 +146,8 @@ class Ink:
                 looked = [attentions[token] for token in tokens]
                 middles = [_middle(spots, one[self.grid.special :][cells]) for one in looked if one is not None]
                 nearest = ((spots[:, None] - np.array(middles)) ** 2).sum(axis=2).argmin(axis=1)
-                for place, token in enumerate(tokens):
-                    mine = spots[nearest == place]
+                for index, token in enumerate(tokens):
+                    mine = spots[nearest == index]
                     if len(mine):
                         (left, top), (right, bottom) = mine.min(axis=0).tolist(), (mine.max(axis=0) + 1).tolist()
                         boxes[token] = left, top, right, bottom

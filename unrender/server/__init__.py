@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from unrender.errors import ConfigError
 from unrender.server.app import create_app
 from unrender.server.connections import BACKLOG, Quiet, bounded_protocol, socket_limit
-from unrender.server.guard import Hosts, is_loopback, names_of
+from unrender.server.gate import Hosts, is_loopback, names_of
 from unrender.server.limits import Limits
 from unrender.server.shelf import Shelf
 

@@ -22,10 +22,9 @@ from unrender.server import bodies, descriptions, events, problems
 from unrender.server.conversions import Converter
 from unrender.server.corrections import Corrections
 from unrender.server.descriptions import render
-from unrender.server.guard import Guard, Hosts
+from unrender.server.gate import Gate, Hosts
 from unrender.server.limits import Limits, Memory
 from unrender.server.metrics import Metrics
-from unrender.server.page import page_routes
 from unrender.server.pool import Pool
 from unrender.server.problems import HttpError
 from unrender.server.shapes import (
@@ -40,6 +39,7 @@ from unrender.server.shapes import (
     ModelShape,
 )
 from unrender.server.shelf import Shelf
+from unrender.server.web_files import page_routes
 from unrender.server.work import Work
 
 _PREVIEW_DPI = 110
@@ -88,7 +88,7 @@ def create_app(
         return HTMLResponse(render(app.openapi(), str(request.base_url).rstrip("/")))
 
     problems.install(app)
-    app.add_middleware(Guard, limits=service.limits, metrics=service.metrics, token=token, hosts=hosts or Hosts())
+    app.add_middleware(Gate, limits=service.limits, metrics=service.metrics, token=token, hosts=hosts or Hosts())
     return app
 
 

@@ -61,5 +61,5 @@ class _Converters(Children):
             return str(reply["text"])
         if "refusal" not in reply:  # a mistake of ours in there
             raise RuntimeError(str(reply.get("error")))
-        place = int(str(reply["position"])) if "position" in reply else None
-        raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(reply["refusal"]), place=place)
+        position = int(str(reply["position"])) if "position" in reply else None
+        raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(reply["refusal"]), position=position)

@@ -89,8 +89,6 @@ def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, object]]:
 
 
 FILE_PROBLEMS = problems(*(status for status in _REASONS if status is not HTTPStatus.UNAUTHORIZED))
-
-
 TEXT_PROBLEMS = problems(
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -110,8 +108,6 @@ READ_ANSWER: dict[int | str, dict[str, object]] = {
         },
     }
 }
-
-
 PREVIEW_ANSWER: dict[int | str, dict[str, object]] = {
     200: {
         "description": "The page as it is read.",
@@ -119,8 +115,6 @@ PREVIEW_ANSWER: dict[int | str, dict[str, object]] = {
         "headers": {"Pages": {"description": "How many pages there are.", "schema": {"type": "integer"}}},
     }
 }
-
-
 METRICS_ANSWER: dict[int | str, dict[str, object]] = {
     200: {"content": {"text/plain": {"example": 'unrender_requests_total{route="/v1/read",status="200"} 12\n'}}}
 }

@@ -23,12 +23,12 @@ class HttpError(Exception):
     """An answer other than success."""
 
     def __init__(
-        self, status: int, sentence: str, *, headers: Mapping[str, str] | None = None, place: int | None = None
+        self, status: int, sentence: str, *, headers: Mapping[str, str] | None = None, position: int | None = None
     ):
         super().__init__(sentence)
         self.status = status
         self.headers = dict(headers or {})
-        self.place = place  # of the character in a text that is wrong
+        self.position = position  # of the character in a text that is wrong
 
     @classmethod
     def busy(cls, sentence: str, retry_seconds: int = 1) -> "HttpError":
@@ -40,14 +40,14 @@ class HttpError(Exception):
         if isinstance(error, HttpError):
             return error
         if isinstance(error, UnrenderError):
-            places = [part.position for part in (error, error.__cause__) if isinstance(part, LatexError)]
-            return cls(HTTPStatus.UNPROCESSABLE_ENTITY, _in_fields(str(error)), place=next(iter(places), None))
+            positions = [part.position for part in (error, error.__cause__) if isinstance(part, LatexError)]
+            return cls(HTTPStatus.UNPROCESSABLE_ENTITY, _in_fields(str(error)), position=next(iter(positions), None))
         return cls(HTTPStatus.INTERNAL_SERVER_ERROR, "The server made a mistake; its log says more.")
 
     @property
     def body(self) -> dict[str, Json]:
-        place = {} if self.place is None else {"position": self.place}
-        return {"status": self.status, "error": str(self), **place}
+        position = {} if self.position is None else {"position": self.position}
+        return {"status": self.status, "error": str(self), **position}
 
     def response(self) -> JSONResponse:
         return JSONResponse(self.body, self.status, self.headers)

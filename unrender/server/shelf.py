@@ -3,12 +3,11 @@
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from unrender import tasks
 from unrender.checkpoints.locations import list_models
-from unrender.errors import ModelError
+from unrender.errors import ModelError, suggest
 from unrender.reading.reader import Reader
 from unrender.tasks import TASKS, Task
 
@@ -79,9 +78,7 @@ class Shelf:
 
     def _open(self, name: str) -> Reader:
         if name not in self.names:
-            near = get_close_matches(name, self.names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.names)}."
-            raise ModelError(f"This server has no model called {name}; {hint}")
+            raise ModelError(f"This server has no model called {name}; {suggest(name, self.names)}")
         if name not in self._readers:
             self._readers[name] = Reader.open(name)
         return self._readers[name]

@@ -7,17 +7,20 @@ of samples costs no memory.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress
 
 from unrender.errors import DataError
 
 Gray = NDArray[np.uint8]
+Item = TypeVar("Item")
 BOXES = "boxes.i2"
 _INDEX = np.dtype(
     [("pixel", "i8"), ("height", "i4"), ("width", "i4"), ("token", "i8"), ("length", "i4"), ("group", "i4")]
@@ -120,3 +123,10 @@ def write_cache(folder: Path, vocabulary: Sequence[str], samples: Iterable[Sampl
         writer.add(sample)
     writer.close()
     return len(writer)
+
+
+def watched(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
+    """Show on stderr how far a step of making data is."""
+    size = len(items) if total is None and isinstance(items, Sequence) else total
+    with Progress(console=Console(stderr=True)) as bar:
+        yield from bar.track(items, total=size, description=what)

@@ -40,14 +40,19 @@ def photograph(gray: Gray, boxes: Boxes, rng: np.random.Generator) -> tuple[Gray
         values = np.asarray(255 - values * rng.uniform(0.7, 1), dtype=np.float32)
     seen: Gray = np.clip(values, 0, 255).astype(np.uint8)
     if rng.random() < 0.5:
-        packed = cv2.imencode(".jpg", seen, [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(40, 90))])[1]
-        seen = np.asarray(cv2.imdecode(packed, cv2.IMREAD_GRAYSCALE), dtype=np.uint8)
+        seen = compress(seen, int(rng.integers(40, 90)))
     cleaned = np.asarray(clean(Image.fromarray(seen)))
     size = max(4, round(cleaned.shape[1] / _LARGER)), max(4, round(cleaned.shape[0] / _LARGER))
     return _cropped(
         np.asarray(cv2.resize(cleaned, size, interpolation=cv2.INTER_AREA), dtype=np.uint8),
         np.float32(1 / _LARGER) * boxes,
     )
+
+
+def compress(gray: Gray, quality: int) -> Gray:
+    """Return what JPEG leaves of a picture; `quality` is from 0 to 100."""
+    packed = cv2.imencode(".jpg", gray, [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+    return np.asarray(cv2.imdecode(packed, cv2.IMREAD_GRAYSCALE), dtype=np.uint8)
 
 
 def _cropped(gray: Gray, boxes: Boxes) -> tuple[Gray, Boxes]:

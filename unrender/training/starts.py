@@ -9,6 +9,7 @@ import torch
 from unrender import checkpoints
 from unrender.checkpoints import Loaded, Weights
 from unrender.errors import ModelError
+from unrender.layers import fill
 from unrender.layers.seq2seq import VisionText
 from unrender.models.config import TextConfig
 from unrender.tokens import read_list
@@ -26,9 +27,7 @@ def fresh(config: TextConfig, seed: int) -> VisionText:
 
 def load_module(loaded: Loaded) -> VisionText:
     """Return the model of a model folder."""
-    module = VisionText(loaded.text_config)
-    module.load_state_dict({name: torch.from_numpy(array) for name, array in loaded.weights().items()})
-    return module
+    return fill(VisionText(loaded.text_config), loaded.weights())
 
 
 def start_from(
@@ -51,8 +50,7 @@ def start_from(
     if given != wanted:
         other = sorted(name for name in {*given, *wanted} if given.get(name) != wanted.get(name))
         raise ModelError(f"{source} has another shape than {config.name}, first in {other[0]}; train without --start")
-    module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
-    return module
+    return fill(module, weights)
 
 
 def carry_over(weights: Weights, old: Sequence[str], new: Sequence[str], rng: np.random.Generator) -> Weights:

@@ -21,14 +21,14 @@ SUBSET = 1000  # seed 004, 5.2: a fixed subset, drawn without replacement
 Pair = tuple[Image.Image, str]
 
 
-def draw_subset(count: int, size: int, seed: int = 0) -> list[int]:
+def draw_subset(count: int, size: int) -> list[int]:
     """Return `size` of `count` numbers, drawn without replacement, the same every time."""
-    return sorted(np.random.default_rng(seed).permutation(count)[:size].tolist())
+    return sorted(np.random.default_rng(0).permutation(count)[:size].tolist())
 
 
-def pairs_of(cache: Cache, tokenizer: Tokenizer, size: int = SUBSET, seed: int = 0) -> list[Pair]:
+def pairs_of(cache: Cache, tokenizer: Tokenizer, size: int = SUBSET) -> list[Pair]:
     """Return pictures and labels of a fixed part of a prepared dataset."""
-    numbers = draw_subset(len(cache), size, seed)
+    numbers = draw_subset(len(cache), size)
     numbers.sort(key=lambda number: int(cache.index["width"][number]))  # like sizes share a batch
     return [
         (Image.fromarray(cache.gray(number)), tokenizer.decode(cache.tokens(number).tolist())) for number in numbers
@@ -42,7 +42,6 @@ def reading_validator(
     sets: Mapping[str, Sequence[Pair]],
     *,
     batch: int = 16,
-    beams: int = 1,
 ) -> Validate:
     """Return a function that reads every set and gives the error rate of each, and their mean as the score.
 
@@ -50,12 +49,11 @@ def reading_validator(
     """
     rate = metrics.cer if config.vocabulary == "characters" else metrics.wer
     reader = Reader(TextSystem(config, TorchEngine(config, module), tokenizer, tasks.find(config.task)))
-    options = Options(beams=beams)
 
     def validate() -> dict[str, float]:
         rates: dict[str, float] = {}
         for name, pairs in sets.items():
-            documents = reader.read_many((image for image, _ in pairs), batch=batch, options=options)
+            documents = reader.read_many((image for image, _ in pairs), batch=batch, options=Options(beams=1))
             texts = [document.written for document in documents]
             rates[name] = round(rate([target for _, target in pairs], texts).value, 4)
         return {**rates, "score": sum(rates.values()) / len(rates)}

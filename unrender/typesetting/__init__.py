@@ -43,6 +43,7 @@ _CANCEL = r"\IfFileExists{cancel.sty}{\usepackage{cancel}}{}"
 _SYMBOLS = {"charter", "tx", "kp", "stix", "libertine"}  # bring their own AMS symbols
 SECONDS_PER_RUN = 20
 DVI = "formulas.dvi"
+MISSING_FILE = re.compile(r"File `([^']+)' not found")  # in the log
 _FIRST_PAGE = "! Preview: Snippet 1 started"
 # What no formula needs, and what could change the formulas after it or the files around it.
 _MEDDLING = re.compile(
@@ -137,6 +138,23 @@ def compile_formulas(
     return good
 
 
+def run_latex(document: str, dvi: Path, seconds: float) -> str | None:
+    """Run TeX, kept to the folder of its DVI file; return its log, or None if there is none or the time was up."""
+    dvi.with_suffix(".tex").write_text(document, encoding="utf-8")
+    try:
+        subprocess.run(
+            ["latex", "-no-shell-escape", "-interaction=nonstopmode", f"{dvi.stem}.tex"],
+            cwd=dvi.parent,
+            env={**os.environ, "openin_any": "p", "openout_any": "p", "max_print_line": "1000"},
+            timeout=seconds,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
+        return dvi.with_suffix(".log").read_text(encoding="utf-8", errors="replace")
+    except (subprocess.TimeoutExpired, FileNotFoundError):
+        return None
+
+
 def _compile(formulas: Sequence[str], style: Style, folder: Path) -> list[bool]:
     failed = _run_latex(formulas, style, folder)
     if failed is None:
@@ -163,21 +181,10 @@ def _halve(formulas: Sequence[str], style: Style, folder: Path) -> list[bool]:
 
 def _run_latex(formulas: Sequence[str], style: Style, folder: Path) -> set[int] | None:
     """Compile; return the numbers of the formulas with errors, or None when the run as a whole failed."""
-    (folder / "formulas.tex").write_text(_document(formulas, style))
-    environment = {**os.environ, "openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
-    try:
-        subprocess.run(
-            ["latex", "-no-shell-escape", "-interaction=nonstopmode", "formulas.tex"],
-            cwd=folder,
-            env=environment,
-            timeout=SECONDS_PER_RUN,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-        )
-        log = (folder / "formulas.log").read_text(errors="replace")
-    except (subprocess.TimeoutExpired, FileNotFoundError):
+    log = run_latex(_document(formulas, style), folder / DVI, SECONDS_PER_RUN)
+    if log is None:
         return None
-    missing = re.search(r"File `([^']+)' not found", log.partition(_FIRST_PAGE)[0])
+    missing = MISSING_FILE.search(log.partition(_FIRST_PAGE)[0])
     if missing is not None:
         package = "preview-latex-style" if missing[1] == "preview.sty" else "texlive-fonts-extra"
         raise MissingExtraError(f"TeX has no {missing[1]}, needed for the font {style.font}; install {package}")

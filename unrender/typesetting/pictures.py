@@ -81,12 +81,17 @@ def typeset(formulas: Sequence[str], style: Style) -> list[Gray | None]:
 
 
 def _draw(folder: Path, style: Style) -> list[Gray | None]:
-    for old in folder.glob("page*.png"):
+    pages = run_dvipng(folder / DVI, style.dpi * _HALVING, ("-T", "tight"), SECONDS_PER_RUN * 10)
+    return [_reduced(path) for path in pages]
+
+
+def run_dvipng(dvi: Path, dpi: float, area: Sequence[str], seconds: float) -> list[Path]:
+    """Draw the pages of a DVI file beside it and return the pictures in order; `area` says what of a page to draw."""
+    for old in dvi.parent.glob("page*.png"):
         old.unlink()
-    resolution = str(style.dpi * _HALVING)
-    command = ["dvipng", "-D", resolution, "-T", "tight", "-z", "1", "-o", "page%06d.png", DVI]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=SECONDS_PER_RUN * 10)
-    return [_reduced(path) for path in sorted(folder.glob("page*.png"))]
+    command = ["dvipng", "-q", "-D", str(round(dpi)), "-z", "1", *area, "-o", "page%06d.png", dvi.name]
+    subprocess.run(command, cwd=dvi.parent, check=True, capture_output=True, timeout=seconds)
+    return sorted(dvi.parent.glob("page*.png"))
 
 
 def _reduced(path: Path) -> Gray | None:

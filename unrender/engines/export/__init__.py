@@ -20,15 +20,16 @@ from unrender.engines.export.quantise import halve_graph, quantise_graph
 from unrender.engines.export.traced import trace_labels
 from unrender.engines.labelling import LabelEngine, OnnxLabelEngine, TorchLabelEngine
 from unrender.engines.onnx_engine import OnnxEngine
+from unrender.engines.opening import WATCHED_LAYERS
 from unrender.engines.torch_engine import TorchEngine
 from unrender.errors import ConfigError, ModelError
+from unrender.layers import fill
 from unrender.layers.seq2seq import VisionText
 from unrender.layers.spatial import LabelModel
 from unrender.models import ModelConfig
 from unrender.models.config import CnnConfig, TextConfig
 from unrender.models.layoutlmv2 import COORDINATES, LabelConfig
 
-WATCHED_LAYERS = 1  # decoder layers, from the last, whose attention tells where a token was seen
 _TOLERANCE = {"text": 1e-4, "labels": 1e-3}
 _INT8_TOLERANCE = 0.3  # of the spread of the scores
 _AGREEMENT = 0.98  # share of the results that must be the same
@@ -122,9 +123,7 @@ def _round_weights(config: ModelConfig, weights: Weights, folder: Path) -> None:
 def _write_labels(config: LabelConfig, weights: Weights, folder: Path) -> None:
     if config.head != "labels":
         raise ConfigError(f"{config.name}: only models that label words are exported, this one's head is {config.head}")
-    module = LabelModel(config)
-    module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
-    save_graph(trace_labels(config, module), folder / GRAPHS["labels"][0])
+    save_graph(trace_labels(config, fill(LabelModel(config), weights)), folder / GRAPHS["labels"][0])
 
 
 def _check(config: ModelConfig, weights: Weights, folder: Path, *, int8: bool = False) -> Difference:
@@ -161,15 +160,11 @@ class Window:
 
 def compare(config: ModelConfig, weights: Weights, folder: Path, *, texts: bool = True) -> Difference:
     """Compare the graphs of a folder with torch; without `texts`, the scores of a decoder alone."""
-    tensors = {name: torch.from_numpy(np.asarray(array)) for name, array in weights.items()}
     if isinstance(config, LabelConfig):
-        model = LabelModel(config)
-        model.load_state_dict(tensors)
-        return compare_labels(TorchLabelEngine(model), OnnxLabelEngine(folder), config)
+        return compare_labels(TorchLabelEngine(fill(LabelModel(config), weights)), OnnxLabelEngine(folder), config)
     with torch.device("meta"):
         module = VisionText(config)
-    module.load_state_dict(tensors, assign=True)
-    engines = TorchEngine(config, module), OnnxEngine(folder, config=config)
+    engines = TorchEngine(config, fill(module, weights)), OnnxEngine(folder, config=config)
     difference = compare_scores(*engines, config)
     return replace(difference, same=compare_texts(*engines, config)) if texts else difference
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.checkpoints import Weights
+from unrender.engines.batch_rows import cached_width
 from unrender.engines.export.graph import Dimension, Graph, Part
-from unrender.engines.rows import cached_width
 from unrender.models.config import DecoderConfig
 
 _EPSILON = 1e-5

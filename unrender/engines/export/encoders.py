@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from unrender.checkpoints import Weights
 from unrender.engines.export.graph import Graph, Part, add_block, add_patches
 from unrender.engines.export.traced import trace_encoder
+from unrender.layers import fill
 from unrender.layers.seq2seq import VisionText
 from unrender.models.config import DecoderConfig, SwinConfig, TextConfig
 
@@ -70,8 +71,7 @@ def build_encoder(config: TextConfig, weights: Weights) -> onnx.ModelProto:
     if not isinstance(config.encoder, SwinConfig):
         with torch.device("meta"):
             module = VisionText(config)
-        module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()}, assign=True)
-        return trace_encoder(config, module)
+        return trace_encoder(config, fill(module, weights))
     graph = Graph("encoder")
     memory = add_swin(graph, config.encoder, Part(weights, "encoder"), config.image.height, config.image.width)
     _add_projections(graph, config.decoder, Part(weights, "decoder"), memory)

@@ -1,6 +1,6 @@
 """Graphs that torch.onnx.export makes of the modules themselves: those that are as fast as any built by hand.
 
-docs/performance.md has the measurements; the Swin encoders and the decoder are built by hand (swin.py, decoder.py).
+docs/performance.md has the measurements; the Swin encoders and the decoder are built by hand (encoders.py, decoder.py).
 """
 
 import logging

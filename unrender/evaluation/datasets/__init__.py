@@ -16,9 +16,8 @@ from pathlib import Path
 
 from unrender.errors import DataError
 from unrender.evaluation.datasets import folders, im2latex
-from unrender.evaluation.datasets.example import Dataset, Example, Kind
+from unrender.evaluation.datasets.example import INKML, Dataset, Example, Kind
 from unrender.evaluation.datasets.im2latex import SEED_004, UPSTREAM, Limits
-from unrender.evaluation.datasets.strokes import INKML
 
 __all__ = ["SEED_004", "UPSTREAM", "Dataset", "Example", "Kind", "Limits", "open_dataset"]
 

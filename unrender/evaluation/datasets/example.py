@@ -9,11 +9,12 @@ import numpy as np
 from PIL import Image
 
 from unrender.documents import Json
-from unrender.evaluation.datasets.strokes import INKML, read_ink
+from unrender.errors import DataError, ImageError
 from unrender.formats.donut import has_tags, parse_tags
-from unrender.images.strokes import draw
+from unrender.images.strokes import Ink, draw, parse_ink
 from unrender.words import WordPage
 
+INKML = ".inkml"  # files of pen strokes
 Kind = Literal["labels", "imagefolder", "im2latex", "inkml", "sroie", "pages"]
 
 
@@ -79,3 +80,13 @@ class Dataset:
             return self
         picked = np.sort(rng.choice(len(self.examples), size=limit, replace=False))
         return replace(self, examples=tuple(self.examples[index] for index in picked))
+
+
+def read_ink(path: Path) -> Ink:
+    """Read the strokes of a file, its truth and its symbols."""
+    try:
+        return parse_ink(path.read_bytes(), str(path))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}).") from error
+    except ImageError as error:
+        raise DataError(str(error)) from error

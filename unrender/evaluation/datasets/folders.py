@@ -11,8 +11,7 @@ from PIL import Image
 from unrender import latex
 from unrender.documents import Box, Json
 from unrender.errors import DataError, LatexError, NotationError
-from unrender.evaluation.datasets.example import Dataset, Example
-from unrender.evaluation.datasets.strokes import INKML, read_ink
+from unrender.evaluation.datasets.example import INKML, Dataset, Example, read_ink
 from unrender.formats.donut import write_tags
 from unrender.words import Line, WordPage, order_lines, split_lines
 

@@ -32,13 +32,13 @@ def _row(row: formulas.Row | None) -> str:
         None,
     ]
     parts: list[str] = []
-    place = 1
+    index = 1
     for item in items:
         if isinstance(item, formulas.Space):
             parts.append(_write(item))
         else:
-            parts.append(_spaced(item, visible[place - 1], visible[place + 1]))
-            place += 1
+            parts.append(_spaced(item, visible[index - 1], visible[index + 1]))
+            index += 1
     return re.sub(" {2,}", " ", "".join(parts)).strip()
 
 
@@ -55,9 +55,7 @@ def _spaced(item: formulas.Math, before: formulas.Math | None, after: formulas.M
             return f" {text} " if _ends_operand(before) else text
         case formulas.Sign(role="punctuation"):
             return f"{text} "
-        case formulas.Word() if isinstance(
-            before, formulas.Word | formulas.Letter | formulas.Number | formulas.Scripted
-        ):
+        case formulas.Word() if isinstance(before, _BEFORE_A_WORD):
             return f" {text}"
         case formulas.Sign():
             return text
@@ -104,9 +102,7 @@ def _write(item: formulas.Math | None) -> str:
             return _layout(item)
 
 
-def _layout(
-    item: formulas.Layout,
-) -> str:
+def _layout(item: formulas.Layout) -> str:
     match item:
         case formulas.Accented("overbrace" | "underbrace", body) | formulas.Boxed(body):
             return _row(body)

@@ -72,9 +72,7 @@ def _write(item: formulas.Math | None) -> str:
             return _layout(item)
 
 
-def _layout(
-    item: formulas.Layout,
-) -> str:
+def _layout(item: formulas.Layout) -> str:
     match item:
         case formulas.Accented("cancel", body):
             return f'<menclose notation="updiagonalstrike">{_row(body)}</menclose>'
@@ -157,7 +155,9 @@ def _under_over(base: str, below: formulas.Row | None, above: formulas.Row | Non
 
 def _matrix(matrix: formulas.Matrix) -> str:
     rows = "".join(
-        "<mtr>" + "".join(_cell(cell, matrix.columns[place : place + 1]) for place, cell in enumerate(row)) + "</mtr>"
+        "<mtr>"
+        + "".join(_cell(cell, matrix.columns[column : column + 1]) for column, cell in enumerate(row))
+        + "</mtr>"
         for row in matrix.rows
     )
     return f"<mtable>{rows}</mtable>"

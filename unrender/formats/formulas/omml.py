@@ -42,7 +42,7 @@ def _items(items: tuple[formulas.Math, ...], operators: int = 0) -> str:
         base = formulas.core(item)
         end = index
         if isinstance(base, formulas.Sign) and base.role == "large" and operators < _MOST_OPERATORS:
-            end = next((place for place in range(index, len(items)) if _is_end(items[place])), len(items))
+            end = next((later for later in range(index, len(items)) if _is_end(items[later])), len(items))
         if isinstance(base, formulas.Sign) and end > index:
             scripts = item if isinstance(item, formulas.Scripted) else formulas.Scripted(base, None, None)
             parts.append(_operator(base, scripts, _items(items[index:end], operators + 1)))
@@ -98,9 +98,7 @@ def _write(item: formulas.Math | None) -> str:
             return _layout(item)
 
 
-def _layout(
-    item: formulas.Layout,
-) -> str:
+def _layout(item: formulas.Layout) -> str:
     match item:
         case formulas.Accented(accent, body):
             return _accented(accent, _element("e", body))
@@ -156,12 +154,12 @@ def _matrix(matrix: formulas.Matrix) -> str:
     width = max((len(row) for row in matrix.rows), default=0)
     sides = [_SIDES[side] for side in matrix.columns[:width].ljust(width, "c")]
     columns = "".join(f'<m:mc><m:mcPr><m:count m:val="1"/><m:mcJc m:val="{side}"/></m:mcPr></m:mc>' for side in sides)
-    rows = "".join(f"<m:mr>{''.join(_cell(row, place) for place in range(width))}</m:mr>" for row in matrix.rows)
+    rows = "".join(f"<m:mr>{''.join(_cell(row, column) for column in range(width))}</m:mr>" for row in matrix.rows)
     return f'<m:m><m:mPr><m:plcHide m:val="1"/><m:mcs>{columns}</m:mcs></m:mPr>{rows}</m:m>'
 
 
-def _cell(row: tuple[formulas.Row, ...], place: int) -> str:
-    return _element("e", row[place]) if place < len(row) else "<m:e/>"
+def _cell(row: tuple[formulas.Row, ...], column: int) -> str:
+    return _element("e", row[column]) if column < len(row) else "<m:e/>"
 
 
 def _element(name: str, row: formulas.Row) -> str:

@@ -221,7 +221,7 @@ class _Parser:
         return f"{function}({', '.join(['*'.join(product), *more])})"
 
     def _limit(self, sub: formulas.Row) -> str:
-        arrows = [place for place, item in enumerate(sub.items) if item == formulas.Sign("→", "relation")]
+        arrows = [index for index, item in enumerate(sub.items) if item == formulas.Sign("→", "relation")]
         if len(arrows) != 1:
             raise NotationError("SymPy cannot express a limit without an arrow.")
         variable = self._part(sub.items[: arrows[0]]).expression()
@@ -250,7 +250,7 @@ class _Parser:
         """Parse an integrand and its d x, whichever comes first."""
         start = self._next
         pairs = enumerate(zip(self._items[start:], self._items[start + 1 :], strict=False), start)
-        end = next((place for place, (one, two) in pairs if is_d(one) and isinstance(two, formulas.Letter)), None)
+        end = next((index for index, (one, two) in pairs if is_d(one) and isinstance(two, formulas.Letter)), None)
         if end is None:
             raise NotationError("SymPy cannot express an integral whose variable is not given as d x.")
         variable = self._names.symbol(name_of(self._items[end + 1]))

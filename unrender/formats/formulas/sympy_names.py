@@ -134,10 +134,10 @@ def cannot(item: formulas.Math) -> NotationError:
 
 def _closing_of_first_bracket(text: str) -> int:
     depth = 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if depth == 0 and character == ")":
-            return place
+            return index
     return -1
 
 

@@ -76,9 +76,7 @@ def _write(item: formulas.Math | None, names: dict[str, str]) -> str:
             return _layout(item)
 
 
-def _layout(
-    item: formulas.Layout,
-) -> str:
+def _layout(item: formulas.Layout) -> str:
     match item:
         case formulas.Accented(accent, body):
             return f"{_ACCENTS[accent]}({_row(body)})"

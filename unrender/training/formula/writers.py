@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.errors import DataError, ImageError
-from unrender.evaluation.datasets.strokes import INKML
+from unrender.evaluation.datasets.example import INKML
 from unrender.images.strokes import parse_ink
 from unrender.training.formula.skeletons import font_strokes
 

@@ -1,8 +1,6 @@
 """Run TeX over many documents at once; what does not compile or does not fit is dropped, the rest is kept."""
 
-import os
 import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from unrender.training.page.blocks import Paper
 from unrender.training.page.dvi import DviPage, read_dvi
 from unrender.training.page.source import Source, write_source
 from unrender.training.page.styles import Style
+from unrender.typesetting import MISSING_FILE, run_latex
 
 DVI = "pages.dvi"
 _SECONDS_PER_RUN = 60
@@ -61,24 +60,12 @@ def _compile(papers: Sequence[Paper], style: Style, folder: Path) -> Compiled | 
 
 def _run_latex(source: Source, folder: Path) -> set[int] | None:
     """Compile; return the numbers of the blocks with errors or too wide, or None when the run as a whole failed."""
-    (folder / "pages.tex").write_text(source.text(), encoding="utf-8")
-    environment = {**os.environ, "openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
-    command = ["latex", "-no-shell-escape", "-interaction=nonstopmode", "pages.tex"]
     (folder / DVI).unlink(missing_ok=True)
-    try:
-        subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            timeout=_SECONDS_PER_RUN,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-        )
-        log = (folder / "pages.log").read_text(encoding="utf-8", errors="replace")
-    except (subprocess.TimeoutExpired, FileNotFoundError):
+    log = run_latex(source.text(), folder / DVI, _SECONDS_PER_RUN)
+    if log is None:
         return None
     opening, _, _ = log.partition("unrender block")
-    missing = re.search(r"File `([^']+)' not found", opening)
+    missing = MISSING_FILE.search(opening)
     if missing is not None:
         raise MissingExtraError(
             f"TeX has no {missing[1]}, needed for the font {source.style.font}; install texlive-fonts-extra"

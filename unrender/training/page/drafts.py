@@ -190,15 +190,15 @@ class _Draft:
     def _noted(self, atoms: tuple[Atom, ...]) -> tuple[tuple[Atom, ...], tuple[Block, ...]]:
         """Hang a footnote, a sentence from elsewhere in the document, behind some word."""
         texts = [str(raw["text"]) for raw in self.excerpt.blocks if raw["kind"] == "paragraph"]
-        words = [place for place, atom in enumerate(atoms) if atom.text]
+        words = [index for index, atom in enumerate(atoms) if atom.text]
         text = texts[int(self.rng.integers(len(texts)))].partition(". ")[0]
         if not words or len(text) > _NOTE_LENGTH:
             return atoms, ()
-        place = words[int(self.rng.integers(len(words)))]
+        index = words[int(self.rng.integers(len(words)))]
         number = str(self._count("note"))
         note = Block(kind=FOOTNOTE, atoms=(Atom(text=number, style=NOTE), *parse_prose(text + ".")))
         sign = Atom(text=number, style=NOTE, glued=True, note=0)
-        return (*atoms[: place + 1], sign, *atoms[place + 1 :]), (note,)
+        return (*atoms[: index + 1], sign, *atoms[index + 1 :]), (note,)
 
     def _plain(self, raw: Raw) -> None:
         self.blocks.append(Block(kind=TEXT, atoms=plain_atoms(str(raw["text"]))))

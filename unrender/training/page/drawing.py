@@ -21,6 +21,8 @@ from unrender.training.page.alignment import Box
 from unrender.training.page.assembly import Page
 from unrender.training.page.blocks import FIGURE
 from unrender.training.page.styles import Style
+from unrender.training.photographs import compress
+from unrender.typesetting.pictures import run_dvipng
 
 POINTS_PER_INCH = 72.27
 _SECONDS = 300
@@ -103,26 +105,9 @@ def _paint_plot(part: Gray, kind: str, rng: np.random.Generator) -> None:
 
 
 def _run_dvipng(dvi: Path, style: Style, dpi: float) -> None:
-    for old in dvi.parent.glob("page*.png"):
-        old.unlink()
     paper = f"{style.width / POINTS_PER_INCH}in,{style.height / POINTS_PER_INCH}in"
-    command = [
-        "dvipng",
-        "-q",
-        "-D",
-        str(round(dpi)),
-        "-z",
-        "1",
-        "-O",
-        "1in,1in",
-        "-T",
-        paper,
-        "-o",
-        "page%06d.png",
-        dvi.name,
-    ]
     try:
-        subprocess.run(command, cwd=dvi.parent, check=True, capture_output=True, timeout=_SECONDS)
+        run_dvipng(dvi, dpi, ("-O", "1in,1in", "-T", paper), _SECONDS)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         raise DataError(f"dvipng could not draw the pages: {error}") from error
 
@@ -143,11 +128,7 @@ class Scanning:
 
 
 SCANNING = Scanning()
-
-
 PLACED = Scanning(nougat=False)  # nothing moves that boxes could not follow
-
-
 FLAT = Scanning(skewed=0.0, photographed=0.0, nougat=False)  # for lines, which are cut out as upright boxes
 
 
@@ -191,7 +172,7 @@ def scan(gray: Gray, warp: Warp, dpi: float, settings: Scanning, rng: np.random.
     if settings.nougat:
         gray = np.asarray(distort(Image.fromarray(gray), rng), dtype=np.uint8)
     if rng.random() < settings.compressed:
-        gray = _compress(gray, int(rng.integers(25, 90)))
+        gray = compress(gray, int(rng.integers(25, 90)))
     return gray, warp
 
 
@@ -227,8 +208,3 @@ def _shade(gray: Gray, most: float, rng: np.random.Generator) -> Gray:
     light = rng.uniform(1 - most, 1, (3, 3)).astype(np.float32)
     field = cv2.resize(light, (gray.shape[1], gray.shape[0]), interpolation=cv2.INTER_CUBIC)
     return np.clip(gray * np.minimum(field, 1.0), 0, 255).astype(np.uint8)
-
-
-def _compress(gray: Gray, quality: int) -> Gray:
-    _, data = cv2.imencode(".jpg", gray, [cv2.IMWRITE_JPEG_QUALITY, quality])
-    return np.asarray(cv2.imdecode(data, cv2.IMREAD_GRAYSCALE), dtype=np.uint8)

@@ -105,7 +105,7 @@ class _Machine:
     def __init__(self, data: bytes) -> None:
         self.pages: list[DviPage] = []
         self._data = data
-        self._place = 0
+        self._offset = 0
         self._fonts: dict[int, Font] = {}
         self._boxes = 0
         self._begin_page()
@@ -119,8 +119,8 @@ class _Machine:
         data = self._data
         font, page = Font("", 0.0, {}), DviPage()
         while True:
-            code = data[self._place]
-            self._place += 1
+            code = data[self._offset]
+            self._offset += 1
             if code < _SET_CHAR:
                 self._glyph(page, font, code, moves=True)
             elif code < _SET_RULE:
@@ -139,7 +139,7 @@ class _Machine:
                 self._special(page, self._unsigned(code - _SPECIAL + 1))
             elif code == _BOP:
                 page = DviPage()
-                self._place += _BOP_LENGTH
+                self._offset += _BOP_LENGTH
                 self._begin_page()
             elif code == _EOP:
                 self.pages.append(page)
@@ -149,12 +149,12 @@ class _Machine:
                 self._define(code)
 
     def _unsigned(self, length: int) -> int:
-        self._place += length
-        return int.from_bytes(self._data[self._place - length : self._place], "big")
+        self._offset += length
+        return int.from_bytes(self._data[self._offset - length : self._offset], "big")
 
     def _signed(self, length: int) -> int:
-        self._place += length
-        return int.from_bytes(self._data[self._place - length : self._place], "big", signed=True)
+        self._offset += length
+        return int.from_bytes(self._data[self._offset - length : self._offset], "big", signed=True)
 
     def _glyph(self, page: DviPage, font: Font, code: int, *, moves: bool) -> None:
         width, height, depth = font.metrics.get(code, (0.0, 0.0, 0.0))
@@ -198,8 +198,8 @@ class _Machine:
             self._v += self._z
 
     def _special(self, page: DviPage, length: int) -> None:
-        text = self._data[self._place : self._place + length]
-        self._place += length
+        text = self._data[self._offset : self._offset + length]
+        self._offset += length
         if text.startswith(MARK):
             name = text[len(MARK) :].decode("ascii")
             page.marks.append(Mark(name, len(page.glyphs), len(page.rules), self._stack))
@@ -208,13 +208,13 @@ class _Machine:
         """Take what names a font or opens the file; pass over the rest."""
         if _FONT_DEF <= code < _PRE:
             number = self._unsigned(code - _FONT_DEF + 1)
-            self._place += 4
+            self._offset += 4
             size = self._unsigned(4) / _POINT
-            self._place += 4
+            self._offset += 4
             length = self._unsigned(1) + self._unsigned(1)
-            name = self._data[self._place : self._place + length].decode("ascii")
-            self._place += length
+            name = self._data[self._offset : self._offset + length].decode("ascii")
+            self._offset += length
             self._fonts[number] = Font(name, size, _metrics(name))
         elif code == _PRE:
-            self._place += _PRE_LENGTH
-            self._place += self._unsigned(1)
+            self._offset += _PRE_LENGTH
+            self._offset += self._unsigned(1)

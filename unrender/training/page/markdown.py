@@ -37,7 +37,7 @@ from unrender.training.page.blocks import (
     TITLE,
 )  # fmt: skip
 from unrender.training.page.drawing import POINTS_PER_INCH
-from unrender.training.page.labels import label_of
+from unrender.training.page.samples import label_of
 
 _BULLETS = ("• ", "– ")
 PAGES, SCANS = "pages-held", "scans-held"

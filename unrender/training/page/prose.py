@@ -74,18 +74,18 @@ class Atom:
     note: int | None = None  # the footnote that hangs here
 
 
-def parse_prose(source: str, style: str = PLAIN) -> tuple[Atom, ...]:
+def parse_prose(source: str) -> tuple[Atom, ...]:
     """Turn clean LaTeX text into atoms; DataError says what cannot be understood."""
-    return _Prose(style).parse(source)
+    return _Prose().parse(source)
 
 
-def plain_atoms(text: str, style: str = PLAIN) -> tuple[Atom, ...]:
+def plain_atoms(text: str) -> tuple[Atom, ...]:
     """Turn text without LaTeX into atoms; DataError where a character cannot be printed."""
     text = unicodedata.normalize("NFC", text).replace("…", "...").replace("'", "’").replace("\u00a0", " ")
     strange = set(text) - CHARACTERS - set("\n\t")
     if strange:
         raise DataError(f"no font of ours prints {', '.join(map(repr, sorted(strange)))}")
-    return tuple(Atom(text=word, style=style) for word in text.split())
+    return tuple(Atom(text=word) for word in text.split())
 
 
 def parse_formula(source: str) -> tuple[str, ...]:
@@ -148,21 +148,21 @@ def escape(text: str) -> str:
 class _Prose:
     """Reads text piece by piece; keeps the word that is being built and the styles that are open."""
 
-    def __init__(self, style: str) -> None:
-        self._styles = [style]
+    def __init__(self) -> None:
+        self._styles = [PLAIN]
         self._atoms: list[Atom] = []
         self._word = ""
         self._glued = False
         self._pending: str | None = None  # the style of the group that opens next
 
     def parse(self, source: str) -> tuple[Atom, ...]:
-        place = 0
-        while place < len(source):
-            match = _PIECE.match(source, place)
+        start = 0
+        while start < len(source):
+            match = _PIECE.match(source, start)
             if match is None:
-                raise DataError(f"cannot read {source[place : place + 20]!r}")
+                raise DataError(f"cannot read {source[start : start + 20]!r}")
             self._take(match)
-            place = match.end()
+            start = match.end()
         self._finish()
         if len(self._styles) != 1:
             raise DataError("the braces do not match")

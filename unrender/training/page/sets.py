@@ -10,7 +10,7 @@
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,23 +20,22 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress
 
-from unrender.checkpoints import cache_folder
+from unrender.checkpoints import cache_folder, resolve
 from unrender.errors import DataError
-from unrender.tokens import FILE_NAME, LatexTokenizer
-from unrender.training.data import CacheWriter, Gray, Sample
+from unrender.formats.marked import MARKERS, SOFT_HYPHEN, token_of
+from unrender.tokens import FILE_NAME, LatexTokenizer, read_list
+from unrender.training.data import CacheWriter, Gray, Sample, watched
 from unrender.training.formula.labels import is_validation_paper
 from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, PROSE, Excerpt, draft, read_documents, read_prose
 from unrender.training.page.drawing import FLAT, PLACED, SCANNING, Warp, draw_pages, scan, shrink
-from unrender.training.page.labels import LINES, PARAGRAPHS, PIECES, cut_samples, drawing_dpi
 from unrender.training.page.layouts import Layout, LayoutWriter, make_layout
 from unrender.training.page.markdown import PageFiles, write_page, write_pdfs
+from unrender.training.page.prose import CHARACTERS
+from unrender.training.page.samples import LINES, PARAGRAPHS, PIECES, cut_samples, drawing_dpi
 from unrender.training.page.styles import BOOK, LETTER, PAPER, choose_style
-from unrender.training.page.vocabulary import make_tokenizer
 from unrender.typesetting import fast_folder
 from unrender.typesetting.pictures import find_tools
 
@@ -84,6 +83,16 @@ def make(source: Path, out: Path | None = None, limit: int | None = None) -> Pat
     return folder
 
 
+def make_tokenizer() -> LatexTokenizer:
+    """Append characters of text and markers to the vocabulary of the embedded formula reader, whose ids stay.
+
+    A character that looks like a formula token is that token: what is text and what is formula, the markers say.
+    """
+    formulas = read_list(resolve("formula") / FILE_NAME)
+    characters = sorted(token_of(character) for character in CHARACTERS)
+    return LatexTokenizer([*formulas, *characters, SOFT_HYPHEN, *MARKERS])
+
+
 def _named(name: str, held: bool) -> str:
     return f"{name}-held" if held else name
 
@@ -97,13 +106,13 @@ def _jobs(source: Path, count: int, *, held: bool) -> list[Job]:
             raise DataError(f"{source} has no {path}")
         fitting = [excerpt for excerpt in read(source / path) if is_validation_paper(excerpt.group) == held]
         order = np.random.default_rng(0).permutation(len(fitting))[:wanted]
-        chosen += [fitting[place] for place in order]
+        chosen += [fitting[index] for index in order]
     jobs: list[Job] = []
     for kind in (False, True):
         members = iter([excerpt for excerpt in chosen if excerpt.prose == kind])
         while batch := tuple(islice(members, _EXCERPTS_PER_RUN)):
             jobs.append(Job(2 * len(jobs) + held, batch, held))
-    return [jobs[place] for place in np.random.default_rng(1).permutation(len(jobs))]
+    return [jobs[index] for index in np.random.default_rng(1).permutation(len(jobs))]
 
 
 def _make_part(folder: Path, jobs: Sequence[Job], tokenizer: LatexTokenizer, *, held: bool) -> None:
@@ -112,7 +121,7 @@ def _make_part(folder: Path, jobs: Sequence[Job], tokenizer: LatexTokenizer, *, 
     lost = 0
     with ExitStack() as stack:
         pool = stack.enter_context(get_context("spawn").Pool(_PROCESSES, initializer=_settle))
-        for made in _watched(pool.imap(run_job, jobs), _named("pages", held), len(jobs)):
+        for made in watched(pool.imap(run_job, jobs), _named("pages", held), len(jobs)):
             for name, sample in made.samples:
                 writers[name].add(sample)
             for layout in made.layouts:
@@ -181,9 +190,3 @@ def _settle() -> None:
 @cache
 def _tokenizer() -> LatexTokenizer:
     return make_tokenizer()
-
-
-def _watched(items: Iterable[Made], what: str, total: int) -> Iterator[Made]:
-    """Show on stderr how far the work is."""
-    with Progress(console=Console(stderr=True)) as bar:
-        yield from bar.track(items, total=total, description=what)

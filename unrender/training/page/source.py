@@ -78,10 +78,10 @@ def write_source(papers: Sequence[Paper], style: Style, dropped: frozenset[tuple
         for command, kind, atoms in (("runninghead", HEADER, paper.header), ("runningfoot", FOOTER, paper.footer)):
             words = _Writer(source, (index, -1)).words(Block(kind=kind, atoms=atoms))
             source.pieces.append(rf"\gdef\{command}{{{words}\E}}")
-        kept = [place for place in range(len(paper.blocks)) if (index, place) not in dropped]
+        kept = [number for number in range(len(paper.blocks)) if (index, number) not in dropped]
         spanning = style.columns > 1
-        for wide, places in groupby(kept, key=lambda place: spanning and _heads(paper.blocks[place])):
-            written = [_Writer(source, (index, place)).block(paper.blocks[place]) for place in places]
+        for wide, numbers in groupby(kept, key=lambda number: spanning and _heads(paper.blocks[number])):
+            written = [_Writer(source, (index, number)).block(paper.blocks[number]) for number in numbers]
             source.pieces += [r"\twocolumn[{%", *written, r"\bigskip}]"] if wide else written
     return source
 
@@ -137,7 +137,7 @@ class _Writer:
 
     def _atom(self, atom: Atom, block: int, index: int) -> str:
         text, count = write_atom(atom, len(self._source.meanings))
-        self._source.meanings += [Meaning(block, index, place) for place in range(count)]
+        self._source.meanings += [Meaning(block, index, part) for part in range(count)]
         return text
 
     def _item(self, block: Block) -> str:
@@ -158,7 +158,7 @@ class _Writer:
                 first = len(self._source.meanings)
                 if atom.tokens:
                     cells.append(rf"\special{{unrender {first}}}" + mark(atom.tokens, first))
-                    self._source.meanings += [Meaning(number, index, place) for place in range(len(atom.tokens))]
+                    self._source.meanings += [Meaning(number, index, part) for part in range(len(atom.tokens))]
                 else:
                     self._source.meanings.append(Meaning(number, index, 0))
                     tag = rf"\tag*{{\special{{unrender {first}}}{atom.text}}}"
@@ -198,7 +198,7 @@ class _Writer:
             cells[atom.row][atom.column] += space + self._atom(atom, number, index)
         look = self._source.style.rules
         bar = "|" if look == "grid" else ""
-        columns = bar + bar.join(("l" if place == 0 else "c") for place in range(_columns(block))) + bar
+        columns = bar + bar.join(("l" if column == 0 else "c") for column in range(_columns(block))) + bar
         rows = [" & ".join(row) + r"\\" for row in cells]
         return (
             rf"{{\small\leavevmode{outer}\begin{{tabular}}{{{columns}}}"

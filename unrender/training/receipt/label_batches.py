@@ -3,7 +3,7 @@
 A batch is a pure function of the seed, the epoch and its index, so a stopped run goes on exactly where it was.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from unrender.engines.labelling import Ids, LabelTokenizer, Pixels, Window, stac
 from unrender.images.pixels import prepare, stack
 from unrender.models.config import ImagePrep
 from unrender.training.batches import IGNORED
+from unrender.words import WordPage
 
 _TORN_LINES = 4
 _LENGTH_STEP = 32  # lengths are sorted by this many tokens, so that batches hold like with like
@@ -31,6 +32,12 @@ class LabelledPage:
     boxes: Ids  # (N, 4), 0 to 1000
     lines: tuple[int, ...]
     labels: tuple[int, ...]
+
+    @classmethod
+    def of(cls, name: str, image: Path, page: WordPage, labels: Iterable[int]) -> "LabelledPage":
+        """Take the words from a page."""
+        lines = tuple(word.line for word in page.words)
+        return cls(name, image, tuple(page.texts), page.normalised(), lines, tuple(labels))
 
 
 class LabelBatch(NamedTuple):

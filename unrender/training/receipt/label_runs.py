@@ -19,6 +19,7 @@ from unrender.errors import ConfigError, DataError, MissingExtraError
 from unrender.evaluation.datasets import Dataset
 from unrender.evaluation.datasets.folders import open_sroie
 from unrender.evaluation.evaluate import evaluate
+from unrender.layers import fill
 from unrender.layers.spatial import LabelModel
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, LabelConfig, LayoutConfig, with_labels
 from unrender.reading.labels import LEXICON, LabelSystem
@@ -167,7 +168,7 @@ class ReceiptCourse:
         def write(folder: Path, weights: Weights, training: str) -> None:
             write_labels(config, start.tokenizer, folder, weights, training)
             receipt_lexicon().save(folder / LEXICON)
-            module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+            fill(module, weights)
             result = evaluate(reader, held["given"]).summary()
             (request.folder / "held-out.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 

@@ -125,7 +125,7 @@ def make_letter(rng: np.random.Generator, fonts: Sequence[str] = ()) -> MadeDocu
     for _ in range(rng.integers(2, 5)):
         sheet.skip()
         text = " ".join(phrases.fill(rng, phrases.pick(rng, phrases.SENTENCES)) for _ in range(rng.integers(2, 6)))
-        for line in _wrapped(text, 78):
+        for line in textwrap.wrap(text, 78):
             sheet.write(line)
     sheet.skip(2)
     sheet.write(phrases.pick(rng, phrases.CLOSINGS))
@@ -285,7 +285,3 @@ def faces() -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def open_font(face: str, size: int) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(face, size)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width)

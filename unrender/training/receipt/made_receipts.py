@@ -13,8 +13,8 @@ import numpy as np
 from unrender.reading.receipt.fields import FIELDS, LABELS
 from unrender.training.batches import IGNORED
 from unrender.training.receipt import phrases
-from unrender.training.receipt.countries import COUNTRIES, Country
 from unrender.training.receipt.made_documents import MadeDocument, Sheet, find_mark, finish, new_sheet, strip_marks
+from unrender.training.receipt.phrases import COUNTRIES, Country
 from unrender.words import Word
 
 KINDS = ("supermarket", "petrol", "restaurant", "parking", "pharmacy", "email")

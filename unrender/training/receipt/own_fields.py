@@ -124,8 +124,7 @@ def own_page(example: Example, labels: Sequence[str], teacher: LabelSystem) -> L
         if name not in record:
             for index, mark in zip(found.words, _marked(labels, name, len(found.words)), strict=True):
                 marks[index] = marks[index] or mark
-    lines = tuple(word.line for word in page.words)
-    return LabelledPage(example.name, example.path, tuple(page.texts), page.normalised(), lines, tuple(marks))
+    return LabelledPage.of(example.name, example.path, page, marks)
 
 
 def with_words(dataset: Dataset, cache: Path) -> Dataset:

@@ -1,7 +1,13 @@
-"""What documents are made up from: shops, streets, goods, letters, and the ways to draw them. All of it invented."""
+"""What documents are made up from: shops, streets, goods, letters, and the ways to draw them. All of it invented.
 
+countries.json says the same of the receipts of seven countries.
+"""
+
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
+from pathlib import Path
 
 import numpy as np
 
@@ -78,6 +84,40 @@ _DATE_FORMS = (
     "%d.%m.%Y",
     "%d-%b-%Y",
     "%b %d, %Y",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Country:
+    """The words of one country's receipts; `;` parts what is drawn from."""
+
+    code: str
+    currency: Sequence[str]  # as it is printed; {} is the amount
+    comma: bool  # decimals after a comma
+    dates: Sequence[str]  # of strftime
+    months: str  # short names, where a date spells them
+    names: str
+    shops: dict[str, str]  # kind of shop: its words, with {name}
+    firms: str  # what stands behind a firm's name
+    streets: str
+    cities: str  # with their postcodes: # is a digit
+    phones: str
+    totals: str
+    subtotals: str
+    taxes: str  # with {rate}
+    rates: Sequence[float]
+    cash: str
+    card: str
+    change: str
+    date_words: str
+    numbers: str  # what is counted: # is a digit
+    headings: str
+    goods: dict[str, str]
+    farewells: str
+
+
+COUNTRIES: tuple[Country, ...] = tuple(
+    Country(**country) for country in json.loads(Path(__file__).with_name("countries.json").read_text(encoding="utf-8"))
 )
 
 

@@ -23,7 +23,6 @@ from unrender.checkpoints import cache_folder
 from unrender.documents import Box
 from unrender.evaluation.datasets.folders import open_sroie
 from unrender.images.pixels import Placement, place
-from unrender.models.config import ImagePrep
 from unrender.models.donut import RECEIPT_FIELDS, SMALL_TOKENS, donut_small
 from unrender.reading.receipt.fields import LABELS
 from unrender.tokens import CharacterTokenizer
@@ -93,9 +92,9 @@ def receipt_fonts() -> tuple[str, ...]:
     return (*(str(path) for path in found if path.is_file()), *faces())
 
 
-def document(image: Image.Image, words: Sequence[Word], fields: Mapping[str, str], prep: ImagePrep = PREP) -> Document:
+def document(image: Image.Image, words: Sequence[Word], fields: Mapping[str, str]) -> Document:
     """Bring a picture, and the boxes in it, to the size at which the model sees it."""
-    bare = replace(prep, multiple=1, contrast=False, mean=(0.0,), std=(1.0,))
+    bare = replace(PREP, multiple=1, contrast=False, mean=(0.0,), std=(1.0,))
     pixels, placement = place(image, bare)
     gray = np.rint(pixels[0] * 255).astype(np.uint8)
     moved = (replace(word, box=_moved(word.box, placement)) for word in words)
@@ -152,8 +151,8 @@ def characters(word: Word) -> list[Mark]:
     """Share a word's box out evenly among its characters."""
     step = (word.box.x1 - word.box.x0) / max(1, len(word.text))
     return [
-        (letter, Box(word.box.x0 + place * step, word.box.y0, word.box.x0 + (place + 1) * step, word.box.y1))
-        for place, letter in enumerate(word.text)
+        (letter, Box(word.box.x0 + index * step, word.box.y0, word.box.x0 + (index + 1) * step, word.box.y1))
+        for index, letter in enumerate(word.text)
     ]
 
 
@@ -180,14 +179,14 @@ def _run_of(labels: Sequence[int], name: str) -> list[int]:
 def _placed(text: str, words: Sequence[Word]) -> list[Mark]:
     """Say where the characters of a field stand, as far as they are those of the words."""
     there = [mark for word in words for mark in characters(word)]
-    wanted = [place for place, letter in enumerate(text) if not letter.isspace()]
+    wanted = [index for index, letter in enumerate(text) if not letter.isspace()]
     marks: list[Mark] = [(letter, None) for letter in text]
     read = "".join(letter.upper() for letter, _ in there)
     for step in Levenshtein.opcodes(squeeze(text), read):
         if step.tag == "equal":
             for offset in range(step.src_end - step.src_start):
-                place = wanted[step.src_start + offset]
-                marks[place] = (text[place], there[step.dest_start + offset][1])
+                index = wanted[step.src_start + offset]
+                marks[index] = (text[index], there[step.dest_start + offset][1])
     return marks
 
 

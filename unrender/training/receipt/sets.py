@@ -48,14 +48,7 @@ def receipt_page(receipt: Example, page: WordPage | None = None) -> LabelledPage
     """Label a receipt's words: the given ones, or others found in the same picture."""
     page = page or receipt.words
     assert page is not None, f"{receipt.name} has no words"
-    return LabelledPage(
-        receipt.name,
-        receipt.path,
-        tuple(page.texts),
-        page.normalised(),
-        tuple(word.line for word in page.words),
-        tuple(label_receipt(page.words, receipt.record)),
-    )
+    return LabelledPage.of(receipt.name, receipt.path, page, label_receipt(page.words, receipt.record))
 
 
 def recognised_pages(
@@ -130,8 +123,7 @@ def _saved(folder: Path, name: str, made: MadeDocument, labels: Sequence[int]) -
     path = folder / f"{made.kind.replace(' ', '-')}-{name}.png"
     if not path.is_file():
         made.image.save(path)
-    lines = tuple(word.line for word in made.page.words)
-    return LabelledPage(path.stem, path, tuple(made.page.texts), made.page.normalised(), lines, tuple(labels))
+    return LabelledPage.of(path.stem, path, made.page, labels)
 
 
 def plain(pages: Sequence[LabelledPage]) -> list[PlainPage]:
@@ -151,8 +143,7 @@ def read_forms(folder: Path) -> list[Form]:
 
 def form_page(form: Form) -> LabelledPage:
     """Make a form ready for training."""
-    lines = tuple(word.line for word in form.page.words)
-    return LabelledPage(form.name, form.image, tuple(form.page.texts), form.page.normalised(), lines, form.labels)
+    return LabelledPage.of(form.name, form.image, form.page, form.labels)
 
 
 def _read_form(path: Path, image: Path) -> Form:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.models.word import MAX_WIDTH
+from unrender.training.photographs import compress
 
 Gray = NDArray[np.uint8]
 Values = NDArray[np.float32]
@@ -58,8 +59,7 @@ class Camera:
             values = 255 - values
         seen: Gray = np.clip(values, 0, 255).astype(np.uint8)
         if happens[10] < self.packed:
-            packed = cv2.imencode(".jpg", seen, [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(25, 80))])[1]
-            seen = np.asarray(cv2.imdecode(packed, cv2.IMREAD_GRAYSCALE), dtype=np.uint8)
+            seen = compress(seen, int(rng.integers(25, 80)))
         return seen, boxes
 
 

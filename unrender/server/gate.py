@@ -116,7 +116,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-class Guard:
+class Gate:
     """Lets requests through, or answers in the routes' place."""
 
     def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics, token: str, hosts: Hosts) -> None:

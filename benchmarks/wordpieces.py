@@ -1,5 +1,6 @@
 """The other vocabulary: frequent pieces of words as tokens beside the formula tokens, for shorter labels.
 
+An experiment: no model that ships uses it.
 Learnt from the labels of a prepared set; a set of characters is rewritten, pictures and all, as a set of word pieces.
 A piece that begins a word holds the space before it.
 """
