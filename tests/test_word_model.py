@@ -95,6 +95,18 @@ def test_a_line_on_its_side_is_read_turned(task: str, turn: Image.Transpose):
     assert all(0 <= place <= picture.height for place in places)
 
 
+def test_a_text_seen_at_an_angle_is_read_line_by_line():
+    pytest.importorskip("rapidocr")
+    picture = Image.new("RGB", (520, 330), (120, 110, 100))
+    sheet = drawn("first", "second", "third").rotate(
+        -9, Image.Resampling.BICUBIC, expand=True, fillcolor=(120, 110, 100)
+    )
+    picture.paste(sheet, (60, 50))
+    read = unrender.read(picture, task="text").text.lower().split("\n")
+    assert len(read) == 3
+    assert read[:2] == ["first", "second"]
+
+
 def test_letters_below_one_another_are_a_word(reader: Reader):
     picture = Image.new("L", (50, 330), 255)
     for number, letter in enumerate("INVOICE"):
