@@ -33,6 +33,7 @@ _SIDEWAYS = 0.5  # of the characters in such lines: then the picture lies on its
 _DOUBTFUL = 0.93  # mean score below which the picture may stand on its head
 _LEVEL = 0.7  # degrees: lines that fall less are level
 _LONG = 3.0  # a line this many times as long as high shows how it lies
+_THINNEST = 60  # times as long as wide: RapidOCR shrinks what is thinner to nothing
 _STEEP = 20.0  # degrees: a picture that is tilted more is levelled before it is read
 
 
@@ -178,7 +179,12 @@ def _open_library(threads: int, *, reads: bool) -> "RapidOCR":
 
 
 def _blue_first(image: Image.Image) -> NDArray[np.uint8]:
-    return np.asarray(image.convert("RGB"))[:, :, ::-1].copy()
+    """Return the pixels as RapidOCR takes them; a ribbon, which it cannot shrink, gets paper below or beside it."""
+    width, height = image.size
+    least = math.ceil(max(width, height) / _THINNEST)
+    padded = Image.new("RGB", (max(width, least), max(height, least)), "white")
+    padded.paste(image.convert("RGB"))
+    return np.asarray(padded)[:, :, ::-1].copy()
 
 
 @lru_cache(maxsize=1)
