@@ -2,13 +2,14 @@
 
     python benchmarks/words.py make FOLDER RAW     cut the held-out crops out of the raw sets, and draw some
     python benchmarks/words.py read FOLDER [MODEL] [LIMIT]    read them with everything that is installed
+    python benchmarks/words.py cost FOLDER [MODEL] [LIMIT]    memory and size, each reader in a process of its own
 
 FOLDER then holds one folder of pictures with labels.tsv for each set, which `unrender evaluate word` reads too, and a
 labels.tsv of all sets together, for `unrender calibrate word FOLDER`.
 """
 
-import json
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -134,16 +135,60 @@ def spent() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def measure(folder: Path, model: str, limit: int) -> None:
-    readers: dict[str, Callable[[], Read]] = {
+def readers_of(model: str) -> dict[str, Callable[[], Read]]:
+    return {
         "unrender word": lambda: ours(model, fast=False),
         "unrender word --fast": lambda: ours(model, fast=True),
         "Tesseract 5": lambda: tesseract,
         "RapidOCR": rapid,
     }
+
+
+def cost(folder: Path, model: str, limit: int) -> None:
+    """Say what each reader takes: a process that reads some crops of every set with it and nothing else."""
+    sizes = {"unrender word": _size_ours(model), "unrender word --fast": _size_ours(model),
+             "Tesseract 5": _size_tesseract(), "RapidOCR": _size_rapid()}  # fmt: skip
+    print("| reader | megabytes of memory at most | megabytes on disk |\n|---|---|---|")
+    for name, size in sizes.items():
+        command = [sys.executable, __file__, "peak", name, str(folder), model, str(limit)]
+        done = subprocess.run(command, capture_output=True, check=True, text=True)
+        print(f"| {name} | {done.stdout.strip()} | {size / 1e6:.1f} |", flush=True)
+
+
+def peak(name: str, folder: Path, model: str, limit: int) -> None:
+    """Print the most memory that one reader took, in megabytes: this process's, or that of the program it runs."""
+    read = readers_of(model)[name]()
+    for path in sorted(path for path in folder.iterdir() if (path / "labels.tsv").exists()):
+        read(load(path, limit)[0])
+    whose = resource.RUSAGE_CHILDREN if name.startswith("Tesseract") else resource.RUSAGE_SELF
+    print(f"{resource.getrusage(whose).ru_maxrss / 1024:.0f}")
+
+
+def _size_ours(model: str) -> int:
+    """Return the bytes of the graphs, the characters and the settings."""
+    return sum(path.stat().st_size for path in resolve(model).iterdir() if path.suffix in (".onnx", ".json"))
+
+
+def _size_rapid() -> int:
+    """Return the bytes of the weights that RapidOCR reads with by default: detector, direction, recogniser."""
+    import rapidocr
+
+    return sum(path.stat().st_size for path in (Path(rapidocr.__file__).parent / "models").rglob("*.onnx"))
+
+
+def _size_tesseract() -> int:
+    """Return the bytes of the program, its library and its English model."""
+    program = shutil.which("tesseract") or "tesseract"
+    linked = subprocess.run(["ldd", program], capture_output=True, check=False, text=True).stdout
+    libraries = [Path(word) for word in linked.split() if "libtesseract" in word and word.startswith("/")]
+    english = sorted(Path("/usr/share/tesseract-ocr").rglob("eng.traineddata"))
+    return sum(path.resolve().stat().st_size for path in (Path(program), *libraries[:1], *english[:1]))
+
+
+def measure(folder: Path, model: str, limit: int) -> None:
     print("| reader | set | accuracy | folded | cer | cer, case ignored | ms a crop | n |")
     print("|---|---|---|---|---|---|---|---|")
-    for name, open_reader in readers.items():
+    for name, open_reader in readers_of(model).items():
         read = open_reader()
         for path in sorted(path for path in folder.iterdir() if (path / "labels.tsv").exists()):
             images, truths = load(path, limit)
@@ -156,9 +201,8 @@ def measure(folder: Path, model: str, limit: int) -> None:
             print(
                 f"| {name} | {path.name} | {shown} | {1000 * seconds / len(images):.1f} | {len(images)} |", flush=True
             )
-        print(f"<!-- {name}: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB so far -->", flush=True)
-    size = sum(path.stat().st_size for path in resolve(model).iterdir() if path.suffix == ".onnx")
-    print(json.dumps({"size_on_disk_mb": round(size / 1e6, 1)}))
+    print()
+    cost(folder, model, limit)
 
 
 if __name__ == "__main__":
@@ -167,5 +211,9 @@ if __name__ == "__main__":
             make(Path(folder), Path(raw))
         case ["read", folder, *rest]:
             measure(Path(folder), rest[0] if rest else "word", int(rest[1]) if len(rest) > 1 else MOST)
+        case ["cost", folder, *rest]:
+            cost(Path(folder), rest[0] if rest else "word", int(rest[1]) if len(rest) > 1 else MOST)
+        case ["peak", name, folder, model, limit]:
+            peak(name, Path(folder), model, int(limit))
         case _:
             sys.exit(__doc__)

@@ -115,3 +115,21 @@ def test_a_receipt_is_read_from_its_pixels_upright_and_on_its_side(work):
         [block] = page.blocks
         assert block.fields["total"]["text"].endswith(made.fields["total"].split()[-1].lstrip("RM$")), turns
         assert block.fields["date"]["text"] == made.fields["date"].upper(), turns
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["noise", "a line on its side", "a ribbon", "five rows"])
+def test_a_picture_of_no_receipt_is_empty_or_hardly_believed(work, kind):
+    from unrender.reading.systems import Sheet
+
+    line = make("receipt", 1).image.convert("RGB").crop((0, 0, 400, 60))
+    noise = np.random.default_rng(0).integers(0, 255, (60, 300, 3), dtype=np.uint8)
+    pictures = {
+        "noise": Image.fromarray(noise),
+        "a line on its side": line.rotate(90, expand=True),
+        "a ribbon": line.resize((5000, 40)),
+        "five rows": line.resize((90, 5)),
+    }
+    [(_, page)] = work.read(iter([Sheet(pictures[kind])]))
+    assert page.status.kind in ("empty", "unlikely", "complete")
+    assert all((block.confidence or 0.0) < 0.5 for block in page.blocks)

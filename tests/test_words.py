@@ -27,7 +27,7 @@ from unrender.words import (
     split_lines,
 )
 from unrender.words.given import find_pdf_words
-from unrender.words.ocr import _Reading, slope_of, tidy, tilt_of
+from unrender.words.ocr import FoundLines, slope_of, tidy, tilt_of
 from unrender.words.page import level, turn_points
 
 
@@ -144,7 +144,7 @@ def test_the_tilt_of_a_page_is_that_of_its_long_lines(tilt):
 def test_the_lines_of_a_tilted_page_are_read_as_if_it_were_level():
     quads = quads_of(10.0)
     lines = [Line(str(n), Box(*quad.min(axis=0), *quad.max(axis=0))) for n, quad in enumerate(quads)]
-    page = _Reading((200, 200), 0, lines, quads).page()
+    page = FoundLines((200, 200), 0, lines, quads).page()
     assert page.tilt == pytest.approx(10.0)
     assert page.tilted == (200, 200)
     assert [word.text for word in page.words] == ["0", "1", "2", "3"]

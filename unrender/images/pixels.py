@@ -12,6 +12,7 @@ from PIL import Image, ImageOps
 
 from unrender.images.paper import clean
 from unrender.images.percentiles import percentile
+from unrender.images.strips import Strip
 from unrender.models.config import ImagePrep
 
 Pixels = NDArray[np.float32]
@@ -45,13 +46,15 @@ class Placement:
     scale_y: float = 1.0
     shift_x: int = 0
     shift_y: int = 0
+    strip: Strip | None = None  # what was cut out of the image first
 
     def to_image(self, x: float, y: float) -> tuple[float, float]:
         """Map a point of the prepared pixels back to the image."""
         x, y = (x - self.shift_x) / self.scale_x, (y - self.shift_y) / self.scale_y
         if self.turned_height:
             x, y = y, self.turned_height - x
-        return x + self.left, y + self.top
+        x, y = x + self.left, y + self.top
+        return (x, y) if self.strip is None else self.strip.point(x, y)
 
     def enlarged(self, factor: int) -> "Placement":
         """Return the placement in an image that was shrunk by `factor` before it was placed."""

@@ -1,56 +1,22 @@
-"""Looks at pictures: once, again at other sizes where that left doubts, again where ink was left; all in one batch."""
+"""Looks at pictures, as `considering` asks for them: all in one batch."""
 
-import math
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from unrender.decoding.paths import Decoded, Path
+from unrender.decoding.paths import Path
 from unrender.decoding.rules import Ids
 from unrender.decoding.search import DecoderRun, Engine, JoinableEngine, JoinableRun, Pixels, Text, search
 from unrender.decoding.spelling import Speller, best_path
 from unrender.documents import Block, Token
 from unrender.images.opening import Placement, place, stack
 from unrender.latex import normalise
-from unrender.models.config import Generation, ImagePrep, TextConfig
-from unrender.reading.consensus import rank_readings
-from unrender.reading.ink import LEFT_BEHIND, Grid, Ink, grid_of, most_tokens
+from unrender.models.config import ImagePrep, TextConfig
+from unrender.reading.considering import Aim, Considering, Look, Strips, consider
+from unrender.reading.ink import Grid, grid_of, most_tokens
 from unrender.reading.systems import Sheet, Watch
 
-Region = tuple[int, int, int, int]  # left, top, right, bottom in the picture
-Considering = Generator[tuple["Aim", ...], "list[Look]", tuple["Look", ...]]
-_MOST_ROWS = 12  # of a picture that are looked at one by one
-_MARGIN = 0.25  # of a row's height, around it
 _OPENING = ("\\begin{array}", "{", "l", "}")
 _CLOSING = ("\\end{array}",)
-
-
-@dataclass(frozen=True)
-class Aim:
-    """What to look at: how much enlarged, and which part of the picture; None: all of it."""
-
-    zoom: float = 1.0
-    region: Region | None = None
-    first: bool = False  # the first look at it
-
-
-@dataclass(frozen=True)
-class Look:
-    """What was read in one view of a picture, and what ties the view's cells to the picture."""
-
-    decoded: Decoded
-    grid: Grid
-    placement: Placement
-    pixels: Pixels  # (C, H, W)
-    region: Region | None = None
-
-    @property
-    def unread(self) -> tuple[Region, ...]:
-        """The strokes of the view that no token looked at, as parts of the picture."""
-        if not self.decoded.attention:
-            return ()
-        boxes = Ink.of(self.pixels, self.grid).unread(self.decoded.attention)
-        ends = [(self.placement.to_image(x0, y0), self.placement.to_image(x1, y1)) for x0, y0, x1, y1 in boxes.tolist()]
-        return tuple((int(x0), int(y0), math.ceil(x1), math.ceil(y1)) for (x0, y0), (x1, y1) in ends)
 
 
 @dataclass(frozen=True)
@@ -63,63 +29,7 @@ class Sight:
     new_path: Callable[[int], Path]  # given how many tokens there can be at most
     decode: Callable[[Sequence[int]], str]
     glance: Callable[[int], Path] | None = None  # the same for first looks; None: as for the others
-    parts: Callable[[Sheet], tuple[Region, ...]] = lambda sheet: ()  # to be looked at one by one; none: all of it
-
-
-def consider(settings: Generation, parts: Sequence[Region] = ()) -> Considering:
-    """Ask for looks, be sent them, and so on; return the looks to believe, from top to bottom.
-
-    Where the `parts` to read are known, there is one look at each. Otherwise, where much ink was left unread above or
-    below what was read, that part is looked at by itself.
-    """
-    if parts:
-        return tuple((yield tuple(Aim(region=part) for part in parts)))
-    found = [(yield from _look_at(settings, None))]
-    likely = found[0].decoded.sureness >= settings.unlikely
-    while likely and settings.rows and len(found) < _MOST_ROWS:
-        region = _row_left(found)
-        if region is None:
-            break
-        found.append((yield from _look_at(settings, region)))
-    return tuple(sorted(found, key=lambda look: look.region[1] if look.region else -1))
-
-
-def _look_at(settings: Generation, region: Region | None) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:
-    """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
-    [first] = yield (Aim(region=region, first=True),)
-    if not settings.second_looks or not _in_doubt(first.decoded, settings):
-        return first
-    looks, zoom = [first], 1.0
-    if settings.far_looks and first.decoded.sureness < settings.lost:
-        looks += yield tuple(Aim(far, region) for far in settings.far_looks)
-        surest = max(range(len(looks)), key=lambda number: looks[number].decoded.sureness)
-        zoom = (1.0, *settings.far_looks)[surest]
-    if max(look.decoded.sureness for look in looks) < settings.unlikely:
-        return first
-    looks += yield tuple(Aim(zoom * near, region) for near in settings.second_looks)
-    found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
-    best, *rest = rank_readings([look.decoded for look in found])
-    others = tuple(found[index].decoded for index in rest)
-    return replace(found[best], decoded=replace(found[best].decoded, runners_up=others))
-
-
-def _in_doubt(reading: Decoded, settings: Generation) -> bool:
-    """Whether a reading is unsure on the whole and of a single token."""
-    return reading.sureness < settings.sure and reading.weakest < settings.doubtful
-
-
-def _row_left(looks: Sequence[Look]) -> Region | None:
-    """Return the part below everything read that was left unread by the last look, if it is worth one of its own."""
-    last = looks[-1]
-    unread = last.unread
-    if len(unread) < LEFT_BEHIND:
-        return None
-    left, top = min(box[0] for box in unread), min(box[1] for box in unread)
-    right, bottom = max(box[2] for box in unread), max(box[3] for box in unread)
-    margin = round(_MARGIN * (bottom - top))
-    region = (left - margin, top - 2, right + margin, bottom + margin)
-    before = last.region
-    return None if before is not None and region[1] <= before[1] + 2 else region
+    strips: Callable[[Sheet], Strips | None] = lambda sheet: None  # lines to look at; None: all of the picture
 
 
 def spell_out(
@@ -127,18 +37,28 @@ def spell_out(
 ) -> Iterator[tuple[Sheet, tuple[Look, ...]]]:
     """Do what `Looking.looks` does, but let the encoder alone name the characters: one look, no search."""
     for sheet in iter(lambda: next(sheets, None), None):
-        looks = []
-        for region in sight.parts(sheet) or (None,):
-            pixels, placement = _view(sheet, sight.config.image, Aim(region=region))
-            decoded = best_path(speller.spell(pixels), sight.config.generation.pad)
-            grid = grid_of(sight.config.encoder, *pixels.shape[-2:])
-            looks.append(Look(decoded, grid, placement, pixels, region))
-        yield sheet, tuple(looks) if watch.wants(sheet) else ()
+        considering = consider(sight.config.generation, sight.strips(sheet))
+        aims = next(considering)
+        try:
+            while watch.wants(sheet):
+                aims = considering.send([_spelled(sight, speller, sheet, aim) for aim in aims])
+            yield sheet, ()
+        except StopIteration as known:
+            yield sheet, known.value
+
+
+def _spelled(sight: Sight, speller: Speller, sheet: Sheet, aim: Aim) -> Look:
+    pixels, placement = _view(sheet, sight.config.image, aim)
+    decoded = best_path(speller.spell(pixels), sight.config.generation.pad)
+    return Look(decoded, grid_of(sight.config.encoder, *pixels.shape[-2:]), placement, pixels, aim)
 
 
 def _view(sheet: Sheet, prep: ImagePrep, aim: Aim) -> tuple[Pixels, Placement]:
     """Return the pixels of what is looked at, and where they came from."""
     prep = replace(prep, zoom=aim.zoom * prep.zoom)
+    if aim.strip is not None:
+        pixels, placement = place(aim.strip.cut(sheet.image), prep)
+        return pixels, replace(placement, strip=aim.strip)
     if aim.region is None:
         return place(sheet.image, prep)
     left, top = max(0, aim.region[0]), max(0, aim.region[1])
@@ -183,7 +103,7 @@ class Looking:
             view, placement, grid, pixels = self._entered.pop(text)
             page = view.page
             page.looks[view.index] = (
-                None if text.stopped else Look(text.path.result(), grid, placement, pixels, view.aim.region)
+                None if text.stopped else Look(text.path.result(), grid, placement, pixels, view.aim)
             )
             page.awaited -= 1
             if page.awaited:
@@ -204,7 +124,7 @@ class Looking:
         if active and self._joinable is None:
             return []
         while self._pages < self._batch and (sheet := next(self._sheets, None)) is not None:
-            page = _Page(sheet, consider(self._sight.config.generation, self._sight.parts(sheet)))
+            page = _Page(sheet, consider(self._sight.config.generation, self._sight.strips(sheet)))
             self._pages += 1
             self._ask(page, next(page.considering), self._watch.listener(sheet))
         views, self._asked = self._asked, []

@@ -23,9 +23,10 @@ from unrender.latex.commands import SILENT
 from unrender.latex.grammar import Grammar
 from unrender.latex.tree import fit_columns
 from unrender.models.config import TextConfig
+from unrender.reading.considering import Look, Strips
 from unrender.reading.ink import LEFT_BEHIND, Ink, box_of
-from unrender.reading.lines import join_pieces, parts_to_read
-from unrender.reading.looks import Look, Looking, Region, Sight, join_rows, spell_out
+from unrender.reading.lines import join_pieces, strips_to_read
+from unrender.reading.looks import Looking, Sight, join_rows, spell_out
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import TASKS, Task
 from unrender.tokens import CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
@@ -85,7 +86,7 @@ class TextSystem:
     def _all_blocks(self, looks: Sequence[Look], options: Options) -> tuple[Block, ...]:
         rows = [self._blocks(look, options) for look in looks]
         by_lines = self.config.image.line_height
-        return join_pieces([look.region for look in looks], rows) if by_lines else join_rows(rows)
+        return join_pieces([look.aim.strip for look in looks], rows) if by_lines else join_rows(rows)
 
     def _typesetters(self, options: Options) -> "Draws":
         if not options.verify:
@@ -125,10 +126,10 @@ class TextSystem:
             raise ConfigError(f"{self.config.name} reads with its decoder only; leave out --fast.")
         return spell_out(sight, self.engine, sheets, watch)
 
-    def _parts(self, sheet: Sheet) -> tuple[Region, ...]:
-        """Return which parts of a picture to look at; a model that reads single lines is shown them one by one."""
+    def _strips(self, sheet: Sheet) -> Strips | None:
+        """Return which strips of a picture to look at; a model that reads single lines is shown them one by one."""
         prep = self.config.image
-        return parts_to_read(sheet, prep, several=self.task.several_lines) if prep.line_height else ()
+        return strips_to_read(sheet, prep, several=self.task.several_lines) if prep.line_height else None
 
     def sight(self, options: Options = DEFAULTS) -> Sight:
         """Return how this system looks at pictures."""
@@ -139,7 +140,7 @@ class TextSystem:
         glance = self._new_path(replace(options, beams=1), len(prompt)) if settings.greedy_first and usual else None
         thorough = replace(self.config, generation=replace(settings, sure=1.0, doubtful=1.0))
         config = thorough if options.verify else self.config
-        return Sight(config, self.engine, prompt, path, decode, glance, self._parts)
+        return Sight(config, self.engine, prompt, path, decode, glance, self._strips)
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""

@@ -2,7 +2,7 @@
 
 from unrender.words.given import find_pdf_words, parse_given, read_given
 from unrender.words.lexicon import Lexicon, part_words, receipt_lexicon
-from unrender.words.ocr import RapidReader, WordReader, open_reader
+from unrender.words.ocr import RapidFinder, RapidReader, WordReader, open_finder, open_reader
 from unrender.words.page import (
     COORDINATES,
     Line,
@@ -21,6 +21,7 @@ __all__ = [
     "COORDINATES",
     "Lexicon",
     "Line",
+    "RapidFinder",
     "RapidReader",
     "Word",
     "WordPage",
@@ -29,6 +30,7 @@ __all__ = [
     "find_pdf_words",
     "find_rows",
     "group_rows",
+    "open_finder",
     "open_reader",
     "order_lines",
     "order_words",

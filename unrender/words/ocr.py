@@ -5,7 +5,8 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from PIL import Image
 from unrender.documents import Box
 from unrender.errors import MissingExtraError
 from unrender.words.page import Line, WordPage, level, order_lines, split_lines, turn_points
+
+if TYPE_CHECKING:
+    from rapidocr import RapidOCR
 
 _LOST_SPACES = tuple(
     (re.compile(pattern), replacement)
@@ -29,6 +33,7 @@ _SIDEWAYS = 0.5  # of the characters in such lines: then the picture lies on its
 _DOUBTFUL = 0.93  # mean score below which the picture may stand on its head
 _LEVEL = 0.7  # degrees: lines that fall less are level
 _LONG = 3.0  # a line this many times as long as high shows how it lies
+_THINNEST = 60  # times as long as wide: RapidOCR shrinks what is thinner to nothing
 _STEEP = 20.0  # degrees: a picture that is tilted more is levelled before it is read
 
 
@@ -42,28 +47,14 @@ class RapidReader:
     """RapidOCR behind one call; a picture on its side is turned first."""
 
     def __init__(self, threads: int = -1) -> None:
-        try:
-            from rapidocr import RapidOCR
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(
-                "finding the words in a picture needs RapidOCR: pip install 'unrender[ocr]'; "
-                "or give the words with --words FILE (JSON, hOCR or ALTO)"
-            ) from error
-        except ImportError as error:  # on a server, OpenCV may lack a library
-            raise MissingExtraError(
-                f"RapidOCR is installed but does not load ({error}); pip install --force-reinstall --no-deps "
-                "opencv-python-headless fixes that on a machine without a display"
-            ) from error
-        self._library = RapidOCR(
-            params={
-                "Global.log_level": "critical",
-                "EngineConfig.onnxruntime.intra_op_num_threads": threads,
-                "EngineConfig.onnxruntime.inter_op_num_threads": threads,
-            }
-        )
+        self._library = _open_library(threads, reads=True)
 
     def __call__(self, image: Image.Image) -> WordPage:
         """Find the words; a picture that is tilted, on its side or on its head is turned first."""
+        return self.find(image).page()
+
+    def find(self, image: Image.Image) -> "FoundLines":
+        """Find the lines as they were read, with the corners of each."""
         best = self._read(image, 0)
         tilt = best.tilt if _STEEP < abs(best.tilt) < 90 - _STEEP else 0.0
         if tilt:
@@ -71,29 +62,44 @@ class RapidReader:
         for turns in _other_turns(best):
             other = self._read(image, turns, tilt)
             best = max(best, other, key=lambda reading: reading.weight if not reading.sideways else 0.0)
-        return best.page()
+        return best
 
-    def _read(self, image: Image.Image, turns: int, tilt: float = 0.0) -> "_Reading":
+    def _read(self, image: Image.Image, turns: int, tilt: float = 0.0) -> "FoundLines":
         """Read a picture after some quarter turns and, where its lines fall, after levelling it."""
         from rapidocr.utils.output import RapidOCROutput
 
         turned = image.rotate(-90 * turns, expand=True) if turns else image
         size, turned = turned.size, level(turned, tilt) if tilt else turned
-        blue_first = np.asarray(turned.convert("RGB"))[:, :, ::-1].copy()
-        found = self._library(blue_first, use_cls=False)
+        found = self._library(_blue_first(turned), use_cls=False)
         if not isinstance(found, RapidOCROutput) or found.txts is None:
-            return _Reading(size, turns, [], np.zeros((0, 4, 2)))
+            return FoundLines(size, turns, [], np.zeros((0, 4, 2)))
         quads = np.asarray(found.boxes, dtype=np.float64)
         scores = found.scores or (1.0,) * len(quads)
         lines = [
             Line(tidy(text), _frame(quad), float(sure))
             for quad, text, sure in zip(quads, found.txts, scores, strict=True)
         ]
-        return _Reading(size, turns, lines, turn_points(quads, -tilt, turned.size, size) if tilt else quads, tilt)
+        return FoundLines(size, turns, lines, turn_points(quads, -tilt, turned.size, size) if tilt else quads, tilt)
+
+
+class RapidFinder:
+    """RapidOCR's detector alone: where lines stand, not what they say."""
+
+    def __init__(self, threads: int = -1) -> None:
+        self._library = _open_library(threads, reads=False)
+
+    def __call__(self, image: Image.Image) -> NDArray[np.float64]:
+        """Find the corners of each line, (N, 4, 2), from where it begins at the top round to where it begins below."""
+        from rapidocr.ch_ppocr_det.utils import TextDetOutput
+
+        found = self._library(_blue_first(image))
+        if not isinstance(found, TextDetOutput) or found.boxes is None:
+            return np.zeros((0, 4, 2))
+        return np.asarray(found.boxes, dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class _Reading:
+class FoundLines:
     """What was found in the picture after some quarter turns; corners are those before it was levelled."""
 
     size: tuple[int, int]
@@ -139,7 +145,7 @@ class _Reading:
         return slope_of(self.quads)
 
 
-def _other_turns(reading: _Reading) -> tuple[int, ...]:
+def _other_turns(reading: FoundLines) -> tuple[int, ...]:
     """Say which ways to try when a picture was hard to read as it is."""
     if not reading.lines:
         return ()
@@ -148,10 +154,49 @@ def _other_turns(reading: _Reading) -> tuple[int, ...]:
     return (2,) if reading.certainty < _DOUBTFUL else ()
 
 
+def _open_library(threads: int, *, reads: bool) -> "RapidOCR":
+    try:
+        from rapidocr import RapidOCR
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            "finding the words in a picture needs RapidOCR: pip install 'unrender[ocr]'; "
+            "or give the words with --words FILE (JSON, hOCR or ALTO)"
+        ) from error
+    except ImportError as error:  # on a server, OpenCV may lack a library
+        raise MissingExtraError(
+            f"RapidOCR is installed but does not load ({error}); pip install --force-reinstall --no-deps "
+            "opencv-python-headless fixes that on a machine without a display"
+        ) from error
+    return RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.use_rec": reads,
+            "Global.use_cls": False,
+            "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+            "EngineConfig.onnxruntime.inter_op_num_threads": threads,
+        }
+    )
+
+
+def _blue_first(image: Image.Image) -> NDArray[np.uint8]:
+    """Return the pixels as RapidOCR takes them; a ribbon, which it cannot shrink, gets paper below or beside it."""
+    width, height = image.size
+    least = math.ceil(max(width, height) / _THINNEST)
+    padded = Image.new("RGB", (max(width, least), max(height, least)), "white")
+    padded.paste(image.convert("RGB"))
+    return np.asarray(padded)[:, :, ::-1].copy()
+
+
 @lru_cache(maxsize=1)
 def open_reader(threads: int = -1) -> RapidReader:
     """Return the one RapidOCR of this process; it takes a second to load."""
     return RapidReader(threads)
+
+
+@lru_cache(maxsize=1)
+def open_finder(threads: int = -1) -> RapidFinder | None:
+    """Return the one detector of this process; None where RapidOCR is not installed."""
+    return RapidFinder(threads) if find_spec("rapidocr") is not None else None
 
 
 def tidy(text: str) -> str:

@@ -14,7 +14,8 @@ from unrender.documents import Page, Status
 from unrender.engines.segmentation import Cells, OnnxSegmenter
 from unrender.errors import UnrenderError
 from unrender.models.config import TextConfig
-from unrender.reading.looks import Look, Looking
+from unrender.reading.considering import Look
+from unrender.reading.looks import Looking
 from unrender.reading.page.assembly import make_page
 from unrender.reading.page.cuts import cut, sample_lines, split
 from unrender.reading.page.margins import without_line_numbers
