@@ -32,7 +32,8 @@ class Offer:
 class Shelf:
     """Opens each model once, when it is first asked for."""
 
-    def __init__(self, default: Reader, offers: Iterable[Offer] = ()) -> None:
+    def __init__(self, default: Reader, offers: Iterable[Offer] = (), *, chooses: bool = False) -> None:
+        self.chooses = chooses  # the task of a picture is found out by looking where nobody says it
         own = Offer(default.name, default.config.task, default.config.licence, default.config.seed)
         self.default = default
         others = (offer for offer in offers if offer.name != own.name)
@@ -52,7 +53,7 @@ class Shelf:
         default = Reader.open(model)
         if default.name not in [offer.name for offer in offers]:
             default = Reader(default.system)  # a folder is known by its model's name, not by its path
-        return cls(default, offers)
+        return cls(default, offers, chooses=model is None)
 
     @property
     def names(self) -> tuple[str, ...]:
