@@ -34,7 +34,7 @@ _LONGEST = 1200  # pixels
 _DARK = 0.5  # of the way from the darkest grey to the paper
 _STROKES = 130  # a picture with fewer is no page
 _HIGH, _WIDE = 24.0, 18.0  # times its letters' height that a page is at least high and wide
-_NARROW, _NOT_WIDE = 42.0, 60.0  # times its letters' height that a receipt is at most wide; by its words
+_NARROW, _NOT_WIDE = 42.0, 110.0  # times its letters' height that a receipt is at most wide; by its words
 _FILLED = 0.45  # of its width that a usual line of a receipt fills at most
 _ROW, _TALL, _FEWEST = 1.6, 4.0, 4  # of the letters' height: a row, what is no letter; letters that make a row
 _GAP, _WITH_GAP = 0.2, 0.15  # of the width: what stands between a good and its price; share of rows with such a gap
@@ -48,7 +48,7 @@ _FUNCTION = re.compile(
 )
 _SIGNS = frozenset('=+<>|^~_{}[]/*\u00d7÷±€()?"»«°')  # what a reader of words makes of a formula is full of them
 _LEAST_SURE, _MOST_LETTERS = -1.5, 3.0
-_WORDY = 0.3  # log-odds from which a picture is taken for words
+_WORDY = 0.0  # log-odds from which a picture is taken for words
 Boxes = NDArray[np.int64]
 
 

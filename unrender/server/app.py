@@ -123,8 +123,9 @@ class Service:
         task = ask.task
         if self.shelf.chooses and ask.model is None and task is None:
             seen = Input(body.data, body.name, pages)
-            task = await self.aside(lambda: choose_task(seen, crop, self.memory))
-            options = options if task == tasks.DEFAULT else replace(options, n_best=1)
+            chosen = await self.aside(lambda: choose_task(seen, crop, self.memory))
+            task = chosen if self.shelf.offers_task(chosen) else None
+            options = options if chosen == tasks.DEFAULT else replace(options, n_best=1)
         reader = await self.aside(lambda: self.shelf.find(ask.model, task))
         reader.task.prompt_text(options.question)  # complains about a question that is missing or not wanted
         return Work(

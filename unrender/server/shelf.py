@@ -72,6 +72,10 @@ class Shelf:
                 self._variants[name, wanted.name] = reader.for_task(wanted)
             return self._variants[name, wanted.name]
 
+    def offers_task(self, task: str) -> bool:
+        """Say whether there is a model that reads for a task."""
+        return task == self.default.task.name or tasks.find(task).default_model in self.names
+
     def _name_for(self, wanted: Task | None) -> str:
         """Return the model for a task: the one this server was started with, if it reads that."""
         if wanted is None or wanted.name == self.default.task.name or wanted.default_model not in self.names:
