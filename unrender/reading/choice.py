@@ -48,7 +48,7 @@ _FUNCTION = re.compile(
 )
 _SIGNS = frozenset('=+<>|^~_{}[]/*\u00d7÷±€()?"»«°')  # what a reader of words makes of a formula is full of them
 _LEAST_SURE, _MOST_LETTERS = -1.5, 3.0
-_WORDY = 0.0  # log-odds from which a picture is taken for words
+_WORDY = 0.15  # log-odds from which a picture is taken for words
 Boxes = NDArray[np.int64]
 
 
