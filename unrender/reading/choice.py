@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender import checkpoints, tasks
+from unrender.decoding.spelling import Speller
 from unrender.errors import UnrenderError
 from unrender.images.drawing import is_inkml
 from unrender.images.lines import Region
@@ -122,7 +123,7 @@ def _by_words(spelled: list[Spelled]) -> str:
 def _spell(image: Image.Image, most: int) -> list[Spelled]:
     """Let the word reader, if there is one, spell up to so many pieces of lines, from top to bottom."""
     words = _word_reader()
-    if words is None:
+    if words is None or not isinstance(words.engine, Speller):
         return []
     sight = words.sight()
     regions = sight.parts(Sheet(image)) or (None,)
