@@ -14,7 +14,6 @@ from functools import cache
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
-from unrender.training.word.fonts import Font, find_fonts
 
 from unrender import metrics
 from unrender.reading.considering import Strips
@@ -22,6 +21,7 @@ from unrender.reading.lines import arrange, find_ways, strips_to_read
 from unrender.reading.reader import Reader
 from unrender.reading.systems import Sheet
 from unrender.reading.text import TextSystem
+from unrender.training.word.drawing import Font, find_fonts
 from unrender.words import open_finder
 
 SEED, PICTURES = 5, 12

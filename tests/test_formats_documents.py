@@ -243,7 +243,10 @@ def test_a_receipt_as_text_has_a_line_for_each_good():
     assert text.splitlines() == [
         "company: ACME",
         "amount: 5.5",
-        "tax: 7.0, 0.36",
-        "items: Tea, 2.0, 4.0",
-        "items: Cake, 1.0, 1.5",
+        "tax: 7 %, 0.36",
+        "items: 2 x Tea, 4.00",
+        "items: 1 x Cake, 1.50",
     ]
+    for notation in ("markdown", "latex", "typst", "html"):
+        written = formats.write(one_page(Block(kind="fields", fields=fields)), notation)
+        assert ("2 x Tea, 4.00" in written, "items.price" in written) == (True, False), notation

@@ -139,3 +139,26 @@ def test_a_table_is_no_receipt_and_a_receipt_is_one():
         words = words_of(pairs)
         chance = likeness(find_rows(words), find_fields(words, nothing_known(words)))
         assert (chance >= UNLIKELY) == is_one
+
+
+SHOP = [("Kedai Maju Sdn Bhd", ""), ("Jalan Besar 4", ""), ("Sugar", "4.20"), ("Rice", "9.90"), ("Oil", "14.39")]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        ("TOTAL 0% SUPPLIES:", "28.50"),
+        ("TOTAL SALES (EXCLUDING GST)", "28.50"),
+        ("TOTAL", "28.49"),  # before it is rounded: Malaysia pays in steps of five sen
+        ("Salt", "28.50"),
+    ],
+)
+def test_a_receipt_that_ends_before_its_total_has_none(last):
+    words = words_of([*SHOP, last])
+    assert "total" not in find_fields(words, np.full((len(words), 4), 0.3))
+
+
+@pytest.mark.parametrize("after", [[("ROUNDING", "0.01"), ("CASH", "30.00"), ("CHANGE", "1.50")], [("THANK YOU", "")]])
+def test_a_receipt_that_goes_on_to_its_total_has_it(after):
+    words = words_of([*SHOP, ("TOTAL", "28.50"), *after])
+    assert find_fields(words, np.full((len(words), 4), 0.3))["total"].text == "28.50"

@@ -14,7 +14,7 @@ from typing import get_type_hints
 
 import httpx
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 from serving import (
     QUADRATIC,
     SlowLabelEngine,
@@ -401,3 +401,31 @@ def test_the_command_serves_until_it_is_told_to_end(tiny_folder):
 def test_a_model_that_reads_by_default_is_offered_before_others_for_its_task():
     offers = [Offer(name, "receipt", "", "") for name in ("donut-receipt", "receipt")]
     assert Shelf(saying_reader(), offers).names[1:] == ("receipt", "donut-receipt")
+
+
+def test_a_part_of_a_pdf_is_read_as_finely_as_the_model_wants_it(client, make_pdf):
+    whole = read(client, make_pdf(2), pages=2).json()["pages"][0]
+    part = read(client, make_pdf(2), pages=2, crop="0,0.5,0.5,1").json()["pages"][0]
+    assert (whole["width"], whole["height"]) == (96, 96)  # an inch, at the model's 96 dpi
+    assert (part["number"], part["width"], part["height"]) == (2, 48, 48)
+
+
+@pytest.mark.parametrize("crop", ["0,0,1", "0,0,2,1", "-1,0,1,1", "0.5,0,0.5,1", "left,0,1,1"])
+def test_a_part_that_is_none_is_a_sentence(client, crop):
+    answer = read(client, crop=crop)
+    assert answer.status_code == 422
+    assert "crop" in answer.json()["error"]
+
+
+def test_without_task_and_model_it_looks_what_a_picture_shows():
+    picture = io.BytesIO()
+    image = Image.new("L", (220, 60), 255)
+    ImageDraw.Draw(image).text((12, 8), "breakfast", fill=0, font=ImageFont.load_default(40))
+    image.save(picture, "PNG")
+    looking = Shelf.open()
+    with running(create_app(looking, SMALL)) as address, httpx.Client(base_url=address, timeout=60) as client:
+        assert client.get("/v1/models").json()["chooses"]
+        found = [read(client, content, **more).json() for content, more in
+                 ((picture.getvalue(), {}), (FORMULA, {}), (picture.getvalue(), {"task": "formula"}))]  # fmt: skip
+    assert [document["task"] for document in found] == ["word", "formula", "formula"]
+    assert found[0]["text"].startswith("breakfast")

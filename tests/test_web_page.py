@@ -11,9 +11,10 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
 from serving import QUADRATIC, bar, counting_reader, running, saying_reader
 
@@ -319,6 +320,18 @@ def test_pages_of_a_pdf_are_chosen(page, make_pdf):
         page.fill("#page", "3")
         page.press("#page", "Enter")
     expect(page.locator("#next")).to_be_disabled(timeout=WAIT)
+
+
+def test_a_part_of_a_pdf_is_drawn_again_by_the_server(page, make_pdf):
+    page.locator("#file").set_input_files({"name": "two.pdf", "mimeType": "application/pdf", "buffer": make_pdf(2)})
+    finished(page)
+    with page.expect_request(lambda request: "crop=" in request.url) as asked:
+        drag(page, (11, 55), (55, 99))  # of 110 pixels, the inch of the preview
+    finished(page)
+    shoot(page, "pdf-crop")
+    query = parse_qs(urlsplit(asked.value.url).query)
+    assert query["pages"] == ["1"]
+    assert [float(share) for share in query["crop"][0].split(",")] == pytest.approx([0.1, 0.5, 0.5, 0.9], abs=0.03)
 
 
 def test_a_format_that_the_browser_cannot_show_is_drawn_by_the_server(page):
@@ -848,6 +861,29 @@ def test_the_models_of_the_package_read_the_samples(visit):
             expect(page.locator("#rendered .block").nth(2)).to_be_visible(timeout=8 * WAIT)
             shoot(page, "sample-page")
             expect(page.locator("#rendered")).to_contain_text("question returns to the orchard")
+        page.close()
+
+
+@pytest.mark.skipif(
+    not {"formula", "word", "page"} <= set(embedded_names()), reason="a model of the package is missing"
+)
+def test_what_a_picture_shows_is_found_out_by_looking(visit):
+    word = io.BytesIO()
+    image = Image.new("L", (300, 60), 255)
+    ImageDraw.Draw(image).text((12, 8), "breakfast", fill=0, font=ImageFont.load_default(40))
+    image.save(word, "PNG")
+    with running(create_app(Shelf.open())) as address:
+        page = visit(address)
+        expect(page.locator("#drawn msqrt")).to_be_visible(timeout=4 * WAIT)
+        expect(page.locator("#model option").first).to_have_text("what it looks like")
+        page.locator("#file").set_input_files({"name": "w.png", "mimeType": "image/png", "buffer": word.getvalue()})
+        expect(page.locator("#status")).to_contain_text("as word", timeout=4 * WAIT)
+        shoot(page, "looked")
+        assert "breakfast" in page.locator("#source").inner_text()
+        page.locator("#file").set_input_files(EXAMPLE)
+        expect(page.locator("#status")).to_contain_text("as formula", timeout=4 * WAIT)
+        page.select_option("#model", "word")  # a person knows better
+        expect(page.locator("#status")).to_have_text(re.compile(r"Read in [\d.]+ s\.$"), timeout=4 * WAIT)
         page.close()
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from PIL import Image
+
 from unrender import formats
 from unrender.cli.result_files import Files, arrange
 from unrender.documents import Block, Document, Json, Page, to_dict
@@ -109,9 +111,8 @@ class Delivery:
                     name = f"{path.name}-figure-{number}.png"
                     picture = io.BytesIO()
                     box = block.box
-                    images[page.number - 1].crop((int(box.x0), int(box.y0), int(box.x1) + 1, int(box.y1) + 1)).save(
-                        picture, "PNG"
-                    )
+                    corners = (int(box.x0), int(box.y0), int(box.x1) + 1, int(box.y1) + 1)
+                    _as_read(images[page.number - 1], page).crop(corners).save(picture, "PNG")
                     _make_folder(path.parent)
                     self._files.save(path.with_name(name), picture.getvalue(), document.source)
                     block = replace(block, fields={"file": name})
@@ -160,10 +161,16 @@ class Delivery:
             picture = io.BytesIO()
             name = path.with_name("-".join(parts) + path.suffix)
             try:
-                draw(images[page.number - 1], page).save(picture, _picture_format(path))
+                draw(_as_read(images[page.number - 1], page), page).save(picture, _picture_format(path))
             except OSError as error:
                 raise UnrenderError(f"{name} cannot be written ({error}).") from error
             self._files.save(name, picture.getvalue(), document.source)
+
+
+def _as_read(image: Image.Image, page: Page) -> Image.Image:
+    """Return the picture of a page as large as it was read: who reads pages draws PDFs finer than others."""
+    size = (round(page.width), round(page.height))
+    return image if image.size == size or not all(size) else image.resize(size)
 
 
 def choose_output(name: str | None, *, several: bool) -> Path | None:

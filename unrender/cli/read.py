@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unrender.reading.systems import Input, Options
 
 _POLL_SECONDS = 1.0
-_PAGE, _MIXED = "page", "markdown"  # a task; what formulas and pages together are written in
+_FORMULA, _PAGE, _MIXED = "formula", "page", "markdown"  # tasks; what formulas and pages together are written in
 _NOTES = {
     "partial": "a part of the picture was not read.",
     "limit": "the text was cut when it reached the limit of tokens.",
@@ -124,15 +124,18 @@ def read(
 
 
 def _by_task(inputs: "Sequence[Input]") -> "dict[str | None, list[Input]]":
-    """Find out what each input shows, and say which are not read as formulas."""
+    """Find out what each input shows, and say so."""
     from unrender.reading.choice import choose_task
 
     groups: dict[str | None, list[Input]] = {}
     for entry in inputs:
         task = choose_task(entry)
         groups.setdefault(task, []).append(entry)
-        if task in (_PAGE, "receipt"):
+        if task != _FORMULA:
             say(f"Note: {entry.name} is read as a {task}; -t formula reads it as a formula.")
+    if formulas := len(groups.get(_FORMULA, [])):
+        what = inputs[0].name if len(inputs) == 1 else f"{formulas} of {len(inputs)} files"
+        say(f"Note: {what} {'is' if formulas == 1 else 'are'} read as formula; -t reads otherwise.")
     return groups or {None: []}
 
 

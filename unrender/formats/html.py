@@ -4,7 +4,16 @@ from html import escape
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import FURNITURE, LISTS, captions, flatten, has_fields, is_formula, split_formulas
+from unrender.formats.blocks import (
+    FURNITURE,
+    LISTS,
+    captions,
+    flatten,
+    has_fields,
+    in_lines,
+    is_formula,
+    split_formulas,
+)
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import HEADERS, spans
 
@@ -32,7 +41,9 @@ def _write(block: Block) -> str:
     if is_formula(block):
         return _formula(block.text)
     if has_fields(block):
-        rows = "".join(f"<dt>{escape(path)}</dt><dd>{escape(value)}</dd>" for path, value in flatten(block.fields))
+        rows = "".join(
+            f"<dt>{escape(path)}</dt><dd>{escape(value)}</dd>" for path, value in flatten(in_lines(block.fields))
+        )
         return f"<dl>{rows}</dl>"
     if block.kind in {"heading", "title"}:
         level = min(max(block.level, 1), _DEEPEST)

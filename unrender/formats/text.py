@@ -1,15 +1,12 @@
 """Plain text: paragraphs between blank lines, formulas in Unicode, tables with tabs, fields as `key: value`."""
 
 import re
-from collections.abc import Mapping, Sequence
 
-from unrender.documents import Block, Document, Json, join_blocks
+from unrender.documents import Block, Document, join_blocks
 from unrender.errors import NotationError
-from unrender.formats.blocks import LISTS, as_lines, captions, flatten, has_fields, is_formula, list_items, one_page
+from unrender.formats.blocks import LISTS, as_lines, captions, has_fields, is_formula, list_items, one_page
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid
-
-_LISTED = frozenset({"items", "tax"})  # what a receipt has several of
 
 
 def write_text(document: Document) -> str:
@@ -33,26 +30,13 @@ def _write(block: Block, *, strict: bool) -> str:
     if is_formula(block):
         return _formula(block.text, strict=strict)
     if has_fields(block):
-        return "\n".join(as_lines(_in_lines(block.fields)))
+        return "\n".join(as_lines(block.fields))
     if block.kind == "table":
         rows = ["\t".join("" if cell.kind in MERGED else cell.text for cell in row) for row in grid(block)]
         return "\n".join([*captions(block), *rows])
     if block.kind in LISTS:
         return "\n".join(f"{mark} {_write(item, strict=strict)}" for mark, item in list_items(block))
     return "\n".join(part for part in (block.text, *(_write(child, strict=strict) for child in block.children)) if part)
-
-
-def _in_lines(fields: Json) -> Json:
-    """Write each good and each tax of a receipt as one line instead of three."""
-    if not isinstance(fields, Mapping) or not fields.keys() >= _LISTED:
-        return fields
-    return {name: _joined(value) if name in _LISTED else value for name, value in fields.items()}
-
-
-def _joined(values: Json) -> Json:
-    if not isinstance(values, Sequence) or isinstance(values, str):
-        return values
-    return [", ".join(text for _, text in flatten(value)) for value in values]
 
 
 def _formula(latex: str, *, strict: bool) -> str:

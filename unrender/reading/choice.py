@@ -1,6 +1,13 @@
-"""Which task a source is for when nobody says: a page, a receipt, or a formula."""
+"""Which task a source is for when nobody says: a formula, a word, a line, a text, a page or a receipt.
+
+Strokes tell how much there is; what there is of it, a quick look with the word reader (CTC, no decoder). The numbers
+were set on one half of the pictures that `benchmarks/choice.py` makes and measured on the other.
+"""
 
 import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -8,48 +15,77 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from unrender import tasks
-from unrender.checkpoints import embedded_names
+from unrender import checkpoints, tasks
+from unrender.decoding.spelling import Speller
 from unrender.errors import UnrenderError
+from unrender.images.drawing import is_inkml
 from unrender.images.opening import open_pages
+from unrender.images.page_memory import PAGE_MEMORY, PageMemory
 from unrender.images.percentiles import percentile
 from unrender.images.pixels import stroke_boxes
-from unrender.reading.systems import Input
+from unrender.images.strips import Region
+from unrender.reading.looks import spell_out
+from unrender.reading.receipt import keywords
+from unrender.reading.receipt.amounts import AMOUNT
+from unrender.reading.systems import UNWATCHED, Input, Sheet, cut_out
+from unrender.reading.text import TextSystem
 
-PAGE, RECEIPT = "page", "receipt"
-_DPI = 75  # enough to see whether there is a page
+PAGE, RECEIPT, WORD, LINE, TEXT = "page", "receipt", "word", "line", "text"
+_DPI, _CROP_DPI = 75, 150  # enough to see whether there is a page, and to look at a part of one
 _LONGEST = 1200  # pixels
 _DARK = 0.5  # of the way from the darkest grey to the paper
-_STROKES = 220  # a picture with fewer is no page
-_HIGH, _WIDE = 30.0, 24.0  # times its letters' height that a page is at least high and wide
-_NARROW = 42.0  # times its letters' height that a receipt is at most wide
+_STROKES = 130  # a picture with fewer is no page
+_HIGH, _WIDE = 24.0, 18.0  # times its letters' height that a page is at least high and wide
+_NARROW, _NOT_WIDE = 42.0, 110.0  # times its letters' height that a receipt is at most wide; by its words
 _FILLED = 0.45  # of its width that a usual line of a receipt fills at most
 _ROW, _TALL, _FEWEST = 1.6, 4.0, 4  # of the letters' height: a row, what is no letter; letters that make a row
 _GAP, _WITH_GAP = 0.2, 0.15  # of the width: what stands between a good and its price; share of rows with such a gap
 _EDGES = (2, 98)  # per cent of the letters between which the text is
+_FEW_LINES, _MANY_LINES = 6, 32  # pieces of lines that are looked at in a small picture, and in a full one
+_SPEAKS = 5  # amounts and words of receipts among them that make a receipt
+_TRADE = (keywords.TOTAL, keywords.CASH, keywords.CHANGE, keywords.TAX, keywords.RECEIPT)
+_RUN = re.compile(r"[^\W\d_]{3,}")
+_FUNCTION = re.compile(
+    r"(arc)?(sin|cos|tan|cot|sec|log|lim|max|min|det|mod|exp|sup|inf|dim|ker|arg|gcd|deg)h?.?", re.IGNORECASE
+)
+_SIGNS = frozenset('=+<>|^~_{}[]/*\u00d7÷±€()?"»«°')  # what a reader of words makes of a formula is full of them
+_LEAST_SURE, _MOST_LETTERS = -1.5, 3.0
+_WORDY = 0.15  # log-odds from which a picture is taken for words
 Boxes = NDArray[np.int64]
 
 
-def choose_task(source: Input) -> str:
-    """Return `page` or `receipt` for what looks like one, `formula` for anything else."""
-    if PAGE not in embedded_names():
+@dataclass(frozen=True)
+class Spelled:
+    """A piece of a line as the word reader spells it; `sure` is the log-probability of each character."""
+
+    text: str
+    sure: tuple[float, ...]
+    region: Region | None
+
+
+def choose_task(source: Input, crop: tuple[float, ...] | None = None, memory: PageMemory = PAGE_MEMORY) -> str:
+    """Return the task that a source looks like; `crop` is the part that is wanted, as shares of the page."""
+    if PAGE not in checkpoints.embedded_names() or _is_ink(source):
         return tasks.DEFAULT
     try:
-        pages = open_pages(source.source, _DPI, source.name)
-        if len(pages) > 1:
+        pages = open_pages(source.source, _DPI if crop is None else _CROP_DPI, source.name, memory)
+        if len(pages) > 1 and crop is None:
             return PAGE
-        return look(pages[0])
-    except UnrenderError:
+        image = pages[source.pages[0] - 1 if source.pages else 0]
+        return look(image if crop is None else cut_out(image, crop))
+    except (UnrenderError, IndexError):
         return tasks.DEFAULT  # who reads it will say what is wrong
 
 
 def look(image: Image.Image) -> str:
-    """Say by its letters whether a picture shows a page, a receipt or, where they are few, a formula."""
+    """Say by its strokes, and by what a quick look reads in them, which task a picture is for."""
     letters = _find_letters(image)
     if not _fills_page(letters):
-        return tasks.DEFAULT
-    readable = RECEIPT in embedded_names() and find_spec("rapidocr") is not None  # its words must be found first
-    return RECEIPT if readable and _stands_like_receipt(letters) else PAGE
+        return _by_words(_spell(image, _FEW_LINES))
+    readable = RECEIPT in checkpoints.embedded_names() and find_spec("rapidocr") is not None  # finds its words
+    if readable and (_stands_like_receipt(letters) or _speaks_like_receipt(image, letters)):
+        return RECEIPT
+    return PAGE
 
 
 def looks_like_page(image: Image.Image) -> bool:
@@ -57,11 +93,73 @@ def looks_like_page(image: Image.Image) -> bool:
     return _fills_page(_find_letters(image))
 
 
+def wordiness(spelled: list[Spelled]) -> float:
+    """Return the log-odds that a picture shows words and no formula, by what the word reader makes of it."""
+    text = " ".join(piece.text for piece in spelled)
+    count = sum(not letter.isspace() for letter in text)
+    sure = [one for piece in spelled for one in piece.sure]
+    if not count or not sure:
+        return -math.inf
+    lettered = sum(len(run) for run in _RUN.findall(text) if not _FUNCTION.fullmatch(run))
+    signs, digits = sum(letter in _SIGNS for letter in text), sum(letter.isdigit() for letter in text)
+    return (
+        -2.77
+        + 1.61 * max(_LEAST_SURE, float(np.mean(sure)))
+        + 2.75 * lettered / count
+        - 2.77 * signs / count
+        + 0.69 * min(_MOST_LETTERS, math.log1p(lettered))
+        - 0.2 * digits / count
+    )
+
+
+def _by_words(spelled: list[Spelled]) -> str:
+    if wordiness(spelled) < _WORDY:
+        return tasks.DEFAULT
+    said = [piece for piece in spelled if _RUN.search(piece.text)]
+    if len({piece.region[1::2] for piece in said if piece.region is not None}) > 1:
+        return TEXT
+    return LINE if len(" ".join(piece.text for piece in said).split()) > 1 else WORD
+
+
+def _spell(image: Image.Image, most: int) -> list[Spelled]:
+    """Let the word reader, if there is one, spell up to so many pieces of lines, from top to bottom."""
+    words = _word_reader()
+    if words is None or not isinstance(words.engine, Speller):
+        return []
+    sight = words.sight()
+    regions = sight.parts(Sheet(image)) or (None,)
+    chosen = [regions[index] for index in np.linspace(0, len(regions) - 1, min(most, len(regions))).round().astype(int)]
+    sheets = (Sheet(image, number, region=region) for number, region in enumerate(chosen))
+    spelled = []
+    for sheet, looks in spell_out(sight, words.engine, sheets, UNWATCHED):
+        text = " ".join(words.tokenizer.decode(one.decoded.tokens) for one in looks)
+        spelled.append(
+            Spelled(text, tuple(log for one in looks for log in one.decoded.log_probabilities), sheet.region)
+        )
+    return spelled
+
+
+@lru_cache(maxsize=1)
+def _word_reader() -> TextSystem | None:
+    if WORD not in checkpoints.embedded_names():
+        return None
+    return TextSystem.open(checkpoints.load(WORD), tasks.find(TEXT))
+
+
+def _is_ink(source: Input) -> bool:
+    """Say whether a source is pen strokes: a formula."""
+    given = source.source
+    return is_inkml(given) if isinstance(given, bytes) else str(source.name).lower().endswith(".inkml")
+
+
 def _find_letters(image: Image.Image) -> Boxes:
-    """Return the boxes of whatever is dark and not a speck, (N, 4)."""
+    """Return the boxes of whatever is dark on light ground, or light on dark, and not a speck, (N, 4)."""
     gray = image.convert("L")
     factor = math.ceil(max(gray.size) / _LONGEST)
     values = np.asarray(gray.reduce(factor) if factor > 1 else gray, dtype=np.float32)
+    low, middle, high = (percentile(values, share) for share in (0.5, 50, 99.5))
+    if middle < (low + high) / 2:
+        values = 255 - values
     dark, light = percentile(values, 0.5), percentile(values, 90)
     boxes = stroke_boxes(values < dark + _DARK * (light - dark))
     return np.asarray(boxes[boxes[:, 3] - boxes[:, 1] > 2], dtype=np.int64)
@@ -72,8 +170,21 @@ def _fills_page(letters: Boxes) -> bool:
         return False
     size = float(np.median(letters[:, 3] - letters[:, 1]))
     high = letters[:, 3].max() - letters[:, 1].min()
-    wide = letters[:, 2].max() - letters[:, 0].min()
-    return bool(high > _HIGH * size and wide > _WIDE * size)
+    return bool(high > _HIGH * size and _width(letters) > _WIDE * size)
+
+
+def _width(letters: Boxes) -> float:
+    return float(letters[:, 2].max() - letters[:, 0].min())
+
+
+def _speaks_like_receipt(image: Image.Image, letters: Boxes) -> bool:
+    """Say whether a picture that is not wide has amounts, and words that stand on receipts."""
+    if _width(letters) > _NOT_WIDE * float(np.median(letters[:, 3] - letters[:, 1])):
+        return False
+    texts = [piece.text for piece in _spell(image, _MANY_LINES)]
+    amounts = sum(AMOUNT.search(text) is not None for text in texts)
+    trade = sum(words.search(keywords.fold(text)) is not None for text in texts for words in _TRADE)
+    return amounts > 0 and amounts + trade >= _SPEAKS
 
 
 def _stands_like_receipt(letters: Boxes) -> bool:

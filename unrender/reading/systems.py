@@ -3,6 +3,7 @@
 A system is a loaded model and all it needs to read: one writes text (`text`), one labels words (`labels`).
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,13 +144,28 @@ class System(Protocol):
         ...
 
 
-def open_sheet(pages: Pages, number: int, words: "WordPage | None" = None) -> Sheet | Page:
-    """Open one page of a source, counted from 1; one that is blank or cannot be opened is a page at once."""
+def open_sheet(
+    pages: Pages, number: int, words: "WordPage | None" = None, crop: tuple[float, ...] | None = None
+) -> Sheet | Page:
+    """Open one page of a source, counted from 1; one that is blank or cannot be opened is a page at once.
+
+    `crop` is the part to read, left, top, right, bottom as shares of the page; it has pixels only.
+    """
     try:
         sheet = Sheet(pages[number - 1], number, words, lambda: pages.text(number - 1))
     except UnrenderError as error:
         return failed_page(number, error)
+    if crop is not None:
+        sheet = Sheet(cut_out(sheet.image, crop), number)
     return sheet.page(Status("empty")) if is_blank(sheet.image) else sheet
+
+
+def cut_out(image: Image.Image, crop: tuple[float, ...]) -> Image.Image:
+    """Return the part of a picture, given as shares of it; at least one pixel."""
+    left, top = int(crop[0] * image.width), int(crop[1] * image.height)
+    right, bottom = math.ceil(crop[2] * image.width), math.ceil(crop[3] * image.height)
+    left, top = min(left, image.width - 1), min(top, image.height - 1)
+    return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
 
 
 def failed_page(number: int, error: UnrenderError) -> Page:

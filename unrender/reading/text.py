@@ -34,6 +34,7 @@ from unrender.tokens import CharacterTokenizer, LatexTokenizer, Tokenizer, open_
 if TYPE_CHECKING:
     from unrender.typesetting.pictures import Draws
 
+_LINE_DPI = 200
 Looks = Iterator[tuple[Sheet, tuple[Look, ...]]]
 
 
@@ -54,7 +55,8 @@ class TextSystem:
 
     @property
     def dpi(self) -> int:
-        return self.config.image.dpi
+        """How finely pages of a PDF are drawn; lines are brought to one height, so with room to spare."""
+        return max(_LINE_DPI, self.config.image.dpi) if self.config.image.line_height else self.config.image.dpi
 
     @property
     def beams(self) -> int:

@@ -17,8 +17,9 @@ from unrender.checkpoints import cache_folder
 from unrender.documents import Document, Json, to_dict
 from unrender.images.opening import open_pages
 from unrender.reading import sources
-from unrender.reading.systems import Options
-from unrender.server import bodies, descriptions, events, problems
+from unrender.reading.choice import choose_task
+from unrender.reading.systems import Input, Options
+from unrender.server import asking, bodies, descriptions, events, problems
 from unrender.server.conversions import Converter
 from unrender.server.corrections import Corrections
 from unrender.server.descriptions import render
@@ -114,11 +115,18 @@ class Service:
         """Check all that can be checked before the queue."""
         options = Options(beams=ask.beam, max_tokens=ask.max_tokens, n_best=ask.n_best, question=ask.question)
         if ask.format is not None:
-            _check_format(ask.format)
+            asking.check_format(ask.format)
         contents = await self.aside(lambda: bodies.examine(body.data, body.name, self.limits))
         pages = tuple(dict.fromkeys(sources.parse_pages(ask.pages or ""))) or tuple(range(1, contents.pages + 1))
-        _check_pages(pages, contents.pages, self.limits.pages)
-        reader = await self.aside(lambda: self.shelf.find(ask.model, ask.task))
+        asking.check_pages(pages, contents.pages, self.limits.pages)
+        crop = asking.parse_crop(ask.crop)
+        task = ask.task
+        if self.shelf.chooses and ask.model is None and task is None:
+            seen = Input(body.data, body.name, pages)
+            chosen = await self.aside(lambda: choose_task(seen, crop, self.memory))
+            task = chosen if self.shelf.offers_task(chosen) else None
+            options = options if chosen == tasks.DEFAULT else replace(options, n_best=1)
+        reader = await self.aside(lambda: self.shelf.find(ask.model, task))
         reader.task.prompt_text(options.question)  # complains about a question that is missing or not wanted
         return Work(
             reader=reader,
@@ -128,6 +136,7 @@ class Service:
             pages=pages,
             pixels=contents.pixels,
             memory=self.memory,
+            crop=crop,
         )
 
     def finish(self, work: Work, notation: str | None) -> Callable[[Document], dict[str, Json]]:
@@ -161,7 +170,7 @@ def _api(service: Service) -> APIRouter:
         """
         async with AsyncExitStack() as stack:
             body = await stack.enter_async_context(bodies.receive(request, limits, service.memory, bodies.parse_file))
-            ask = _with_fields(ask, body, request)
+            ask = asking.with_fields(ask, body, request)
             work = await service.prepare(body, ask)
             finish = service.finish(work, ask.format)
             if not ask.stream:
@@ -188,7 +197,7 @@ def _api(service: Service) -> APIRouter:
         """Draw one page of a PDF or TIFF as a PNG; the header `Pages` says how many there are."""
         async with bodies.receive(request, limits, service.memory, bodies.parse_file) as body:
             contents = await service.aside(lambda: bodies.examine(body.data, body.name, limits))
-            _check_pages((page,), contents.pages, limits.pages)
+            asking.check_pages((page,), contents.pages, limits.pages)
             png = await service.aside(lambda: _draw(body, page, service.memory))
         return Response(png, media_type="image/png", headers={"Pages": str(contents.pages)})
 
@@ -209,7 +218,9 @@ def _api(service: Service) -> APIRouter:
         """List the models that requests may name."""
         default = service.shelf.default.name
         offered = [ModelShape(**asdict(offer), default=offer.name == default) for offer in service.shelf.offers]
-        return ModelList(models=offered, tasks=list(tasks.TASKS), formats=list(formats.NOTATIONS))
+        return ModelList(
+            models=offered, tasks=list(tasks.TASKS), formats=list(formats.NOTATIONS), chooses=service.shelf.chooses
+        )
 
     @router.get("/health")
     def health() -> Health:
@@ -263,31 +274,6 @@ def _corrections(service: Service) -> APIRouter:
         return await service.aside(kept.erase)
 
     return router
-
-
-def _with_fields(ask: Ask, body: bodies.Body, request: Request) -> Ask:
-    if not body.fields:
-        return ask
-    return problems.validated(lambda: Ask.model_validate({**request.query_params, **body.fields}))
-
-
-def _check_format(notation: str) -> None:
-    if formats.check_notation(notation) not in formats.NOTATIONS:
-        raise HttpError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"format: {notation} is for files only; there are {', '.join(formats.NOTATIONS)}.",
-        )
-
-
-def _check_pages(wanted: tuple[int, ...], count: int, limit: int) -> None:
-    beyond = [number for number in wanted if not 1 <= number <= count]
-    if beyond:
-        raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, f"There is no page {beyond[0]}; the pages are 1 to {count}.")
-    if len(wanted) > limit:
-        raise HttpError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"{len(wanted)} pages are more than the limit of {limit}; choose some with `pages`.",
-        )
 
 
 def _draw(body: bodies.Body, page: int, memory: Memory) -> bytes:

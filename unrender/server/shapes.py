@@ -13,6 +13,8 @@ from unrender.formats import NOTATIONS, PARSED_NOTATIONS
 from unrender.tasks import TASKS
 
 _PAGES = r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$"
+_SHARE = r"(0(\.\d{1,6})?|1(\.0{1,6})?)"
+_CROP = rf"^{_SHARE}(,{_SHARE}){{3}}$"
 _ID = r"^[0-9A-Za-z][0-9A-Za-z.-]{0,63}$"
 _LONGEST_CORRECTION = 20_000
 _NAME = r"^[\w.-]{1,100}$"  # no slash: a request names models, never paths
@@ -28,7 +30,12 @@ class Ask(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: Annotated[
-        str | None, Field(description="What the picture shows.", examples=["formula"], json_schema_extra=_names(TASKS))
+        str | None,
+        Field(
+            description="What the picture shows; with neither task nor model, that is found out by looking.",
+            examples=["formula"],
+            json_schema_extra=_names(TASKS),
+        ),
     ] = None
     model: Annotated[
         str | None, Field(description="Name of one of the models at /v1/models.", pattern=_NAME, examples=["formula"])
@@ -47,6 +54,14 @@ class Ask(BaseModel):
     pages: Annotated[
         str | None,
         Field(pattern=_PAGES, max_length=200, description="Pages to read; all by default.", examples=["1-2"]),
+    ] = None
+    crop: Annotated[
+        str | None,
+        Field(
+            pattern=_CROP,
+            description="The part of each page to read: left, top, right, bottom, each from 0 to 1.",
+            examples=["0.1,0.2,0.9,0.5"],
+        ),
     ] = None
     question: Annotated[str, Field(max_length=500, description="What to ask, for the task `question`.")] = ""
     stream: Annotated[bool, Field(description="Answer with server-sent events while reading.")] = False
@@ -226,6 +241,7 @@ class ModelList(BaseModel):
     models: list[ModelShape]
     tasks: list[str]
     formats: list[str]
+    chooses: Annotated[bool, Field(description="Whether it looks what a picture shows when nobody says.")]
 
 
 class Health(BaseModel):

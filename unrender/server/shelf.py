@@ -31,7 +31,8 @@ class Offer:
 class Shelf:
     """Opens each model once, when it is first asked for."""
 
-    def __init__(self, default: Reader, offers: Iterable[Offer] = ()) -> None:
+    def __init__(self, default: Reader, offers: Iterable[Offer] = (), *, chooses: bool = False) -> None:
+        self.chooses = chooses  # the task of a picture is found out by looking where nobody says it
         own = Offer(default.name, default.config.task, default.config.licence, default.config.seed)
         self.default = default
         others = (offer for offer in offers if offer.name != own.name)
@@ -51,7 +52,7 @@ class Shelf:
         default = Reader.open(model)
         if default.name not in [offer.name for offer in offers]:
             default = Reader(default.system)  # a folder is known by its model's name, not by its path
-        return cls(default, offers)
+        return cls(default, offers, chooses=model is None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,6 +70,10 @@ class Shelf:
             if (name, wanted.name) not in self._variants:
                 self._variants[name, wanted.name] = reader.for_task(wanted)
             return self._variants[name, wanted.name]
+
+    def offers_task(self, task: str) -> bool:
+        """Say whether there is a model that reads for a task."""
+        return task == self.default.task.name or tasks.find(task).default_model in self.names
 
     def _name_for(self, wanted: Task | None) -> str:
         """Return the model for a task: the one this server was started with, if it reads that."""

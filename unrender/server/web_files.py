@@ -17,6 +17,8 @@ _TYPES = {
 _HEADERS = {"Cache-Control": "no-cache"}
 _FOR_PEOPLE = re.compile(rb"^[ \t]*(?://.*|/\*\*.*\*/)?\n|^[ \t]+", re.MULTILINE)
 
+_CSS_SPACE = re.compile(rb"\s*([{};])\s*|(?<=[:,])[ \t]+")
+
 
 def page_routes() -> APIRouter:
     """Serve each file of the page under its name, and index.html at the root."""
@@ -26,6 +28,8 @@ def page_routes() -> APIRouter:
         if ending in _TYPES:
             path = "/" if entry.name == "index.html" else f"/{entry.name}"
             content = entry.read_bytes() if ending == ".png" else _FOR_PEOPLE.sub(b"", entry.read_bytes())
+            if ending == ".css":
+                content = _CSS_SPACE.sub(rb"\1", content)
             router.add_api_route(path, _serving(content, _TYPES[ending]), methods=["GET"])
     return router
 

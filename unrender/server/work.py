@@ -14,6 +14,7 @@ from unrender.reading.reader import Reader
 from unrender.reading.systems import Options, Sheet, open_sheet
 from unrender.server.limits import Memory
 
+Crop = tuple[float, float, float, float]  # left, top, right, bottom as shares of a page
 Listener = Callable[[int, str], None]  # (page number, its text so far)
 
 
@@ -28,6 +29,7 @@ class Work:
     pages: tuple[int, ...]
     pixels: int  # of its largest page
     memory: Memory  # what its open pages count against
+    crop: Crop | None = None  # the part of each page to read; None: all of it
     listener: Listener | None = None  # who is told the text as it grows
     started: float = field(default_factory=time.monotonic)
     result: "Future[Document]" = field(default_factory=Future)
@@ -52,7 +54,7 @@ class Work:
 
     def open(self, number: int) -> Sheet | Page:
         """Open one page; one that shows nothing, or that cannot be opened, is read at once."""
-        return open_sheet(self._opened, number)
+        return open_sheet(self._opened, number, crop=self.crop)
 
     @cached_property
     def _opened(self) -> Pages:

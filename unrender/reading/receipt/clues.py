@@ -18,6 +18,7 @@ _PAID = 1.0  # the same amount was paid by card
 _LARGEST, _LATER, _NOTHING = 1.0, 0.5, -4.0
 _TALL, _TALLER = 1.2, 0.7  # printed larger than the rest
 _CENT = 0.006
+_SEN, _BELOW, _UNROUNDED = 5, 3, -8.0  # Malaysia rounds to five sen: what is not, and ends the paper, comes before that
 _STATES = (
     "AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA "
     "RI SC SD TN TX UT VT VA WA WV WI WY DC"
@@ -65,6 +66,7 @@ def total_clues(rows: Sequence[Row]) -> dict[Money, float]:
     sums = collect(rows)
     heights = sorted(word.box.height for row in rows for word in row.words) or [1.0]
     usual = heights[len(heights) // 2]
+    rounded = any(keywords.MALAY.search(row.folded) for row in rows)
     clues: dict[Money, float] = {}
     for number, row in enumerate(rows):
         above = rows[number - 1] if number else None
@@ -73,6 +75,8 @@ def total_clues(rows: Sequence[Row]) -> dict[Money, float]:
         for place, money in enumerate(reversed(row.amounts)):
             odds = named + (_TALLER if tall else 0.0) + _LATER * number / len(rows) - 0.3 * place
             odds += _arithmetic(money.value, sums)
+            if number >= len(rows) - _BELOW and rounded and round(100 * money.value) % _SEN:
+                odds += _UNROUNDED
             clues[money] = odds
     return clues
 
@@ -92,9 +96,10 @@ def _called(row: Row, above: Row | None) -> float:
     text = row.folded
     if keywords.CHANGE.search(text):
         return _CHANGE
-    if keywords.PARTIAL.search(text) and not keywords.STRONG_TOTAL.search(text):
+    strong = keywords.STRONG_TOTAL.search(text) and not _is_untaxed(text)
+    if keywords.PARTIAL.search(text) and not strong:
         return _OTHERWISE
-    if keywords.STRONG_TOTAL.search(text):
+    if strong:
         return _STRONG if not keywords.CASH.search(text) else _NAMED
     if keywords.TOTAL.search(text):
         return _NAMED if not keywords.TAX.search(text) else 0.0
@@ -106,6 +111,11 @@ def _called(row: Row, above: Row | None) -> float:
     if bare and above is not None and not above.amounts:
         return _called_above(above)
     return _UNNAMED
+
+
+def _is_untaxed(text: str) -> bool:
+    """Say whether a row speaks of a sum without tax, and not of one with it as well."""
+    return bool(keywords.UNTAXED.search(text)) and not keywords.TAXED.search(text)
 
 
 def _called_above(above: Row) -> float:

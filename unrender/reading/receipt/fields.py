@@ -40,6 +40,7 @@ _OWN_NEXT_LINE, _OWN_WITHIN_LINE = 2.0, 0.0  # the same, for fields that a user 
 _MEANT = 0.5  # a currency beside the amount belongs to the total from here on
 _MIN_SCORES = {"company": 0.15, "date": 0.15, "address": 0.15, "total": 0.3}  # below, a field is said to be absent
 _MIN_OWN_SCORE = 0.3
+_NAMED, _MIN_UNNAMED = 1.0, 0.5  # a total that neither its words nor sums speak for is absent below this score
 _SUREST = 4.0  # log-odds: the network's opinion of a total or date counts no more than this
 _CLUES = 1.0  # how much a clue counts beside it
 
@@ -201,7 +202,11 @@ def _best_total(words: Sequence[Word], rows: Sequence[Row], share: NDArray[np.fl
         score = _weighed(float(share[index]), clues.get(index, 0.0))
         found = Found("total", text, tuple(range(first, last + 1)), score)
         candidates.setdefault(found.text.upper(), []).append(found)
-    return _likeliest(candidates)
+    best = _likeliest(candidates)
+    if best is None or best.score >= _MIN_UNNAMED:
+        return best
+    places = [index for found in candidates[best.text.upper()] for index in found.words]
+    return best if max(clues.get(index, 0.0) for index in places) >= _NAMED else None
 
 
 def _weighed(share: float, clue: float) -> float:

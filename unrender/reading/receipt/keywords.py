@@ -35,8 +35,10 @@ PARTIAL = _words(
     "SAVINGS?", "SAVED", "RABATT", "REMISE", "DESCUENTO", "SCONTO", "KORTING", "TIP(?![A-Z])", "GRATUITY",
     "SERVICE CH", "ROUNDING", "RUNDUNG", "POINTS", "PUNKTE", "PUNTI", "PUNTOS", "PUNTEN", "DEPOSIT(?![A-Z])", "PFAND",
     "SUMMARY", "LOYALTY", "TRANSPORTO", "HANDLING", "SHIPPING", "DELIVERY", "VERSAND", "FRAIS DE PORT", "ENVIO",
-    "SPEDIZIONE", "VERZEND",
+    "SPEDIZIONE", "VERZEND", "GROSS (?:AMOUNT|SALES?)", "SUPPLIES",
 )  # fmt: skip
+UNTAXED = _words("EXCL", "EXKL", "BEFORE TAX", "HORS TAXE")  # what follows is not the total, whatever it is called
+TAXED = _words("INCL", "INKL", "TTC")
 TAX = _words(
     "SALES TAX", "TAX(?![A-Z])", "VAT(?![A-Z])", "GST(?![A-Z])", "SST(?![A-Z])", "MW ?ST", "M W S T", "MEHRWERTSTEUER",
     "UST(?![A-Z])", "UMSATZSTEUER", "TVA", "T V A", "I ?V ?A(?![A-Z])", "CUOTA", "BTW", "STEUER", "SR(?![A-Z])",

@@ -15,9 +15,10 @@ export class Problem extends Error {
 }
 
 /** Read one page of a file; `hear` gets the text as it grows. Resolves to the document. */
-export async function read(file, { page, model, formula }, hear, signal) {
+export async function read(file, { page, crop, model, formula }, hear, signal) {
   const query = new URLSearchParams({ stream: "true" });
   if (page) query.set("pages", page);
+  if (crop) query.set("crop", crop.map((share) => share.toFixed(4)));
   if (model) query.set("model", model);
   if (formula) query.set("n_best", READINGS);
   const response = await patiently(() => request(`/v1/read?${query}`, { method: "POST", body: form(file), signal }), hear, signal);
@@ -43,7 +44,7 @@ export async function convert(text, source, target, signal) {
 }
 
 export async function models() {
-  return (await (await request("/v1/models", {})).json()).models;
+  return (await request("/v1/models", {})).json();
 }
 
 // Corrections that the server keeps.

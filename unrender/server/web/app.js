@@ -7,7 +7,7 @@ import { openDoors } from "./doors.js";
 import { Sheet } from "./draw.js";
 import { History } from "./history.js";
 import { element } from "./markup.js";
-import { cut, toFile } from "./picture.js";
+import { cut, decoded, sharesOf, toFile } from "./picture.js";
 import { makeResult } from "./reading.js";
 import { clearResult, listen, picture, show } from "./result.js";
 import { drawStrip, markStrip } from "./strip.js";
@@ -63,7 +63,8 @@ function select(item) {
   at("pencil").hidden = true;
   clearResult();
   complain(item.problem ?? "");
-  at("model").value = item.model || at("model").value;
+  at("model").value = item.model;
+  if (!at("model").value) at("model").selectedIndex = 0;
   if (item.image) put(item);
   else at("work").hidden = item.status === "failed";
   const known = item.results.get(keyOf(item));
@@ -137,7 +138,7 @@ document.addEventListener("keydown", (event) => {
 
 function startDrawing() {
   leave();
-  state.item = makeItem(null, { image: sheet.canvas, drawn: true, status: "left" });
+  state.item = makeItem(null, { model: model || formulaModel(), image: sheet.canvas, drawn: true, status: "left" });
   state.items = [state.item];
   drawStrip(select);
   put(state.item);
@@ -200,7 +201,8 @@ async function readItem(item, signal) {
     const result = await readPicture(item, signal);
     item.status = "done";
     if (item === state.item) await show(result);
-    say(several ? `Read${several}.` : `Read in ${result.seconds.toFixed(1)} s.`);
+    const as = at("model").options[0]?.value || item.model ? "" : ` as ${result.document.task}`;
+    say(several ? `Read${several}${as}.` : `Read in ${result.seconds.toFixed(1)} s${as}.`);
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return void (item.status === "reading" && (item.status = "waiting"));
     Object.assign(item, { status: "failed", problem: error.message });
@@ -220,7 +222,7 @@ async function loadPage(item, signal) {
   let image = paged ? null : await decoded(item.file);
   if (!image) {
     const page = await api.preview(item.file, item.page, signal);
-    item.pages = page.pages;
+    Object.assign(item, { pages: page.pages, served: true });
     image = await decoded(page.picture);
   }
   signal.throwIfAborted();
@@ -229,26 +231,17 @@ async function loadPage(item, signal) {
   if (item === state.item) put(item);
 }
 
-async function decoded(blob) {
-  const image = element("img", { alt: "What is read", src: URL.createObjectURL(blob) });
-  try {
-    await image.decode();
-    return image;
-  } catch {
-    return null;
-  }
-}
-
 async function readPicture(item, signal) {
   const started = performance.now();
-  const { image, crop, page } = item;
-  const options = { page: item.pages > 1 && !crop ? page : 0, model: item.model, formula: taskOf(item.model) === "formula" };
+  const { image, crop, page, served } = item;
+  const options = { page: item.pages > 1 && (served || !crop) ? page : 0, model: item.model, formula: /^(formula|)$/.test(taskOf(item.model)) };
+  if (crop && served) options.crop = sharesOf(crop, image); // drawn again, as finely as the model wants it
   const hear = (text, note) => {
     if (signal.aborted) return;
     if (note) say(note);
     if (item === state.item && !item.drawn) at("source").replaceChildren(element("div", { className: "tokens growing" }, text));
   };
-  const found = await api.read(crop ? await toFile(cut(image, crop), item.file.name) : item.file, options, hear, signal);
+  const found = await api.read(crop && !served ? await toFile(cut(image, crop), item.file.name) : item.file, options, hear, signal);
   signal.throwIfAborted();
   const now = cut(image, crop); // what is drawn changes; any other picture is cut again when it is wanted
   const result = makeResult(found, { seconds: (performance.now() - started) / 1000, seen: () => (item.drawn ? now : cut(image, crop)) });
@@ -280,10 +273,14 @@ at("forget").addEventListener("click", () => earlier.clear());
 
 const taskOf = (name) => [...at("model").options].find((option) => !name || option.value === name)?.dataset.task;
 
+const formulaModel = () => [...at("model").options].find((option) => option.dataset.task === "formula")?.value ?? "";
+
 async function listModels() {
   try {
-    const models = await api.models();
-    at("model").replaceChildren(...models.map(({ name, task }) => element("option", { value: name, "data-task": task }, name === task ? name : `${name} (${task})`)));
+    const { models, chooses } = await api.models();
+    const options = models.map(({ name, task }) => element("option", { value: name, "data-task": task }, name === task ? name : `${name} (${task})`));
+    if (chooses) options.unshift(element("option", { value: "", "data-task": "" }, "what it looks like"));
+    at("model").replaceChildren(...options);
     at("models").hidden = models.length < 2;
     await readExample(models);
   } catch (error) {

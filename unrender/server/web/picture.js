@@ -191,6 +191,17 @@ export class Picture {
   }
 }
 
+/** Make an image of a file; null if the browser cannot. */
+export async function decoded(blob) {
+  const image = element("img", { alt: "What is read", src: URL.createObjectURL(blob) });
+  try {
+    await image.decode();
+    return image;
+  } catch {
+    return null;
+  }
+}
+
 /** Copy a picture, or the part of it in a box, to a canvas. */
 export function cut(shown, box) {
   const { x0, y0, x1, y1 } = box ?? { x0: 0, y0: 0, x1: shown.naturalWidth || shown.width, y1: shown.naturalHeight || shown.height };
@@ -200,6 +211,11 @@ export function cut(shown, box) {
   pen.fillRect(0, 0, canvas.width, canvas.height);
   pen.drawImage(shown, x0, y0, x1 - x0, y1 - y0, 0, 0, x1 - x0, y1 - y0);
   return canvas;
+}
+
+/** Say what part of a picture a box is: left, top, right, bottom, each from 0 to 1. */
+export function sharesOf({ x0, y0, x1, y1 }, { naturalWidth, naturalHeight }) {
+  return [x0 / naturalWidth, y0 / naturalHeight, x1 / naturalWidth, y1 / naturalHeight];
 }
 
 /** Make a PNG of a canvas. */
