@@ -19,11 +19,12 @@ from unrender import checkpoints, tasks
 from unrender.decoding.spelling import Speller
 from unrender.errors import UnrenderError
 from unrender.images.drawing import is_inkml
+from unrender.images.lines import find_lines
 from unrender.images.opening import open_pages
 from unrender.images.page_memory import PAGE_MEMORY, PageMemory
 from unrender.images.percentiles import percentile
 from unrender.images.pixels import stroke_boxes
-from unrender.images.strips import Region
+from unrender.images.strips import Region, Strip
 from unrender.reading.looks import spell_out
 from unrender.reading.receipt import keywords
 from unrender.reading.receipt.amounts import AMOUNT
@@ -126,8 +127,9 @@ def _spell(image: Image.Image, most: int) -> list[Spelled]:
     words = _word_reader()
     if words is None or not isinstance(words.engine, Speller):
         return []
-    sight = words.sight()
-    regions = sight.parts(Sheet(image)) or (None,)
+    sight, prep = words.sight(), words.config.image
+    lines = find_lines(image, prep.width / prep.line_height)
+    regions = [_as_region(strip) for line in lines for strip in line] or [None]
     chosen = [regions[index] for index in np.linspace(0, len(regions) - 1, min(most, len(regions))).round().astype(int)]
     sheets = (Sheet(image, number, region=region) for number, region in enumerate(chosen))
     spelled = []
@@ -137,6 +139,11 @@ def _spell(image: Image.Image, most: int) -> list[Spelled]:
             Spelled(text, tuple(log for one in looks for log in one.decoded.log_probabilities), sheet.region)
         )
     return spelled
+
+
+def _as_region(strip: Strip) -> Region | None:
+    left, top, right, bottom = map(round, strip.frame)
+    return left, top, right, bottom
 
 
 @lru_cache(maxsize=1)
