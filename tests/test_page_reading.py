@@ -21,9 +21,10 @@ from unrender.reading.choice import look, looks_like_page
 from unrender.reading.page.assembly import _Piece, _softened
 from unrender.reading.page.code import write_code
 from unrender.reading.page.columns import find_parts
-from unrender.reading.page.cuts import split
+from unrender.reading.page.cuts import cut, split
 from unrender.reading.page.displays import write_display
 from unrender.reading.page.layers import Layer, corrected
+from unrender.reading.page.margins import without_leaders
 from unrender.reading.page.places import FORMULA, TEXT, Region, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, read_row, without_loop
@@ -340,3 +341,59 @@ def test_a_paragraph_goes_on_over_a_page_break():
     assert write(Document(pages=(first, second)), "markdown") == "It is necessary.\n\n<!-- page_footer: 1 -->"
     apart = replace(second, blocks=(Block(kind="text", text="essary."),))
     assert "nec-\n" in write(Document(pages=(first, apart)), "markdown")
+
+
+def draw_contents() -> Image.Image:
+    """Draw a table of contents: more dots than letters."""
+    image = Image.new("RGB", (1000, 1000), "white")
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(28)
+    for line in range(18):
+        pen.text((80, 60 + 50 * line), f"{line + 1}. some words of a title", fill="black", font=font)
+        for dot in range(410, 880, 10):
+            pen.rectangle((dot, 86 + 50 * line, dot + 3, 89 + 50 * line), fill="black")
+        pen.text((900, 60 + 50 * line), str(100 + line), fill="black", font=font)
+    return image
+
+
+def test_dots_of_leaders_do_not_tell_the_size_of_letters():
+    plain = draw_contents()
+    ImageDraw.Draw(plain).rectangle((400, 0, 890, 1000), fill="white")
+    assert straighten(draw_contents()).letters == pytest.approx(straighten(plain).letters, rel=0.1)
+
+
+def test_the_dots_of_leaders_are_erased_and_full_stops_stay():
+    straight = straighten(draw_contents())
+    left = without_leaders(straight).gray
+    assert (left[:, 410:880] > 240).all()
+    assert (left[:, :395] == straight.gray[:, :395]).all()
+
+
+def test_each_line_of_a_table_of_contents_is_a_block_with_its_number():
+    straight = straighten(draw_contents())
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    cells = see_text(ink)
+    swapped = replace(cells, kinds=cells.kinds[[0, FORMULA, 2, TEXT, *range(4, len(KINDS))]])
+    regions = find_regions(straight, swapped, scale)
+    assert [len(region.rows) for region in regions] == [1] * 18
+    assert {region.kind for region in regions} == {TEXT}
+    assert all(region.box[0] < 100 and region.box[2] > 920 for region in regions)
+    assert all(len(split(region.rows[0])) == 2 for region in regions)
+
+
+def test_numbers_before_what_they_number_are_no_column():
+    occupied = np.zeros((90, 100), dtype=bool)
+    occupied[:4] = True  # a bar as wide as the page
+    for top in range(8, 88, 4):
+        occupied[top : top + 3, 15:20] = occupied[top : top + 3, 24:90] = True
+    assert [part.column for part in find_parts(occupied, occupied)] == [-1]
+
+
+def test_a_huge_display_is_read_smaller():
+    gray = np.full((1600, 900), 255, dtype=np.uint8)
+    picture = cut(gray, (0, 0, 900, 1600), 4.0)
+    assert picture.width * picture.height < 350_000
+
+
+def test_the_layer_says_nothing_of_leaders():
+    characters = [(sign, (4 * place, 0, 4 * place + 4, 5)) for place, sign in enumerate("Index.......9")]
+    assert Layer(PageText(60, 10, tuple(characters)), 60, 10).line(Box(0, 0, 60, 10)) == "Index 9"

@@ -16,6 +16,7 @@ from unrender.reading.page.rows import ReadRow
 _AGREEING = 0.4  # of its length may differ for a piece of text to be the same
 _FEW, _MOSTLY, _WORD = 3, 0.5, re.compile(r"[^\W\d_]{3,}")
 _MATHEMATICAL = re.compile("[\u0370-\u03ff\u2032-\u2037\u2100-\u214f\u2190-\u23ff\U0001d400-\U0001d7ff]")
+_LEADERS = re.compile(r"(?:\s*\.){5,}\s*")  # from a title to the number of its page; they are not read either
 _WORD_GAP = 0.22  # of a character's height: what is farther apart are two words
 _SPELLINGS = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "\u00a0": " ", "−": "-", "‐": "-"})
 # Letters that are set as formulas, to plain ones.
@@ -52,7 +53,7 @@ class Layer:
                 text += " "
             text += self._characters[one]
             before, last = right, one
-        return unicodedata.normalize("NFC", text.translate(_SPELLINGS))
+        return _LEADERS.sub(" ", unicodedata.normalize("NFC", text.translate(_SPELLINGS)))
 
     def _blank(self, start: int, stop: int) -> bool:
         """Say whether the layer has nothing but blanks from one character to another."""

@@ -11,6 +11,7 @@ from unrender.images.pixels import find_strokes, stroke_boxes
 from unrender.reading.page.columns import Part, find_parts
 from unrender.reading.page.formulas import find_formulas, find_rows, give_numbers
 from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines
+from unrender.reading.page.margins import leader_dots, mark_leaders
 from unrender.reading.page.paragraphs import BEGINS, join_blocks
 from unrender.reading.page.places import (
     CAPTION,
@@ -37,6 +38,12 @@ _FURNITURE = (HEADER, FOOTER, FOLIO)
 _PROSE = (TEXT, HEADING, CAPTION, FOOTNOTE)
 _LEAST_CELLS = {FORMULA: 6, TABLE: 80, FIGURE: 40}
 _DIRT = 0.6  # the same: smaller strokes do not close a gutter
+_BRIDGE = (
+    -6.0,
+    -1.2,
+    6.0,
+    0.4,
+)  # times the letters' height: how far a leader's dots close gutters
 _UNLIKELY = 0.6  # of a stroke to be nothing: above, it is dirt, a rule or a number in the margin
 _SPECK = 0.12  # of the letters' height: smaller strokes are dirt
 _LINE_HEIGHT = 2.6  # times the letters' height: of a line of text, at most
@@ -54,6 +61,7 @@ class _Page:
     letters: float
     cells: Cells
     scale: float  # cells per pixel
+    leaders: NDArray[np.bool_]  # strokes that are dots between a title and its page's number
 
 
 def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]:
@@ -80,10 +88,12 @@ def _look(straight: Straight, cells: Cells, scale: float) -> _Page:
     boxes = stroke_boxes(straight.gray < INK)
     sizes = np.maximum(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
     boxes = boxes[sizes >= max(1.0, _SPECK * straight.letters)]
+    leaders = leader_dots(boxes, straight.letters)
+    cells = mark_leaders(cells, boxes, leaders, straight.letters, scale)
     likely = _mean_in(cells.kinds, boxes, scale)
     kinds = likely[:, 1:].argmax(axis=1) + 1
     kinds[likely[:, NOTHING] > _UNLIKELY] = NOTHING
-    return _Page(boxes, likely, kinds, straight.letters, cells, scale)
+    return _Page(boxes, likely, kinds, straight.letters, cells, scale, leaders)
 
 
 def _mean_in(maps: NDArray[np.float32], boxes: Boxes, scale: float) -> NDArray[np.float32]:
@@ -133,8 +143,9 @@ def _masks(
     shape = page.cells.begins.shape
     occupied, prose = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     sizes = np.maximum(page.boxes[:, 2] - page.boxes[:, 0], page.boxes[:, 3] - page.boxes[:, 1])
-    for number in np.flatnonzero(running & (sizes > _DIRT * page.letters)):
-        left, top, right, bottom = (page.boxes[number] * page.scale).tolist()
+    boxes = page.boxes + np.where(page.leaders[:, None], np.array(_BRIDGE) * page.letters, 0.0)
+    for number in np.flatnonzero(running & ((sizes > _DIRT * page.letters) | page.leaders)):
+        left, top, right, bottom = np.maximum(0, boxes[number] * page.scale).tolist()
         area = slice(int(top), int(bottom) + 1), slice(int(left), int(right) + 1)
         occupied[area] = True
         prose[area] |= page.kinds[number] in _PROSE
@@ -225,7 +236,8 @@ def _line_region(page: _Page, line: Line) -> Region:
     kind = int(votes.argmax())
     begins = _mean_in(page.cells.begins[None], np.array([line.box]), page.scale)[0, 0]
     letters = _row_letters(page.boxes[members], page.letters)
-    row = Row(line.box, letters, (), float(begins), find_gaps(page.boxes[members], letters))
+    read = [one for one in members if not page.leaders[one]] or members
+    row = Row(line.box, letters, (), float(begins), find_gaps(page.boxes[read], letters))
     return Region(kind, line.box, (row,), likely=float(votes[kind] / max(1e-6, votes.sum())))
 
 

@@ -29,6 +29,8 @@ _ENOUGH = 1200  # strokes in the middle of a page
 _FEWEST_SMALL = 6  # small letters that tell where a line stands
 _MORE = 1.2  # times as many letters reach below as above
 _SPREAD = 0.12  # heights this near belong to letters of one size
+_SQUARE = 0.8  # share of the commonest strokes that are as wide as high: more are no letters
+_DOTS = 1.6  # times the height of dots: letters are higher
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,17 @@ def letter_height(gray: Gray) -> float:
     boxes = stroke_boxes(small < INK)
     heights, widths = boxes[:, 3] - boxes[:, 1], boxes[:, 2] - boxes[:, 0]
     like = (heights >= _SMALLEST) & (heights <= _LARGEST) & (widths <= 8 * heights) & (heights <= 4 * widths)
-    heights = heights[like]
+    heights, widths = heights[like], widths[like]
+    found = _commonest(heights)
+    alike = np.abs(heights - found) <= max(1.0, _SPREAD * found)
+    square = np.abs(widths - heights) <= max(1.0, _SPREAD * found)
+    if found and square[alike].mean() > _SQUARE:  # dots of leaders: letters differ in width
+        found = _commonest(heights[heights > _DOTS * found]) or found
+    return found * step
+
+
+def _commonest(heights: NDArray[np.int64]) -> float:
+    """Return the mean of the heights around the commonest; 0 where there are too few."""
     if len(heights) < _LEAST_LETTERS:
         return 0.0
     counts = np.bincount(heights).astype(np.float64)
@@ -117,7 +129,7 @@ def letter_height(gray: Gray) -> float:
     peak = int(near.argmax())
     reach = max(1, round(_SPREAD * peak))
     span = np.arange(max(0, peak - reach), min(len(counts), peak + reach + 1))
-    return float((span * counts[span]).sum() / counts[span].sum() * step)
+    return float((span * counts[span]).sum() / counts[span].sum())
 
 
 def _measure_skew(gray: Gray, letters: float) -> tuple[float, bool]:
