@@ -25,9 +25,10 @@ from unrender.reading.page.cuts import cut, split
 from unrender.reading.page.displays import write_display
 from unrender.reading.page.layers import Layer, corrected
 from unrender.reading.page.margins import without_leaders
-from unrender.reading.page.places import FORMULA, TEXT, Region, Row
+from unrender.reading.page.places import CODE, FOOTER, FORMULA, TABLE, TEXT, Region, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, read_row, without_loop
+from unrender.reading.page.signs import Sign
 from unrender.reading.page.straight import straighten
 from unrender.reading.page.system import PageSystem, _low_resolution
 from unrender.reading.page.tables import join_wrapped
@@ -293,16 +294,20 @@ def test_code_is_indented_as_it_stands_and_not_as_it_was_read():
     assert inline_markdown(["a", "␣", "<tt>", "␣", "␣", "b", "␣", "c", "</tt>"]) == "a `b c`"
 
 
+def as_signs(text, formulas="") -> list[Sign]:
+    return [Sign(character, character in formulas, 0.0, 10.0) for character in text]
+
+
 def test_the_text_layer_corrects_words_and_leaves_formulas_alone():
     read = [*"the", "␣", *"lirnit", "␣", "<m>", "x", "^", "2", "</m>", "␣", *"exists"]
-    tokens, right, wrong = corrected(read, "the limit x2 exists")
+    tokens, right, wrong = corrected(read, as_signs("the limit x2 exists"))
     assert "".join(tokens).startswith("the␣limit␣<m>x^2</m>")
     assert (right, wrong) == (2, 0)
 
 
 def test_letters_that_a_layer_sets_as_formulas_become_formulas():
     read = [token for word in ("a", "source", "s,", "seen") for token in (*word, "␣")][:-1]
-    tokens, right, _ = corrected(read, "a source \U0001d460, seen")
+    tokens, right, _ = corrected(read, as_signs("a source \U0001d460, seen", "\U0001d460"))
     assert (inline_markdown(tokens), right) == ("a source $s$, seen", 1)
 
 
@@ -318,7 +323,7 @@ def test_spaces_of_the_layer_count_where_letters_stand_close():
 
 def test_a_garbled_text_layer_is_not_believed():
     read = [*"clear", "␣", *"words"]
-    tokens, right, wrong = corrected(read, "\x01\x02##@@!!~~")
+    tokens, right, wrong = corrected(read, as_signs("\x01\x02##@@!!~~"))
     assert tokens == read
     assert (right, wrong) == (0, 1)
 
@@ -397,3 +402,46 @@ def test_a_huge_display_is_read_smaller():
 def test_the_layer_says_nothing_of_leaders():
     characters = [(sign, (4 * place, 0, 4 * place + 4, 5)) for place, sign in enumerate("Index.......9")]
     assert Layer(PageText(60, 10, tuple(characters)), 60, 10).line(Box(0, 0, 60, 10)) == "Index 9"
+
+
+def test_the_end_of_a_line_is_no_running_foot():
+    image = draw_page()
+    straight = straighten(image)
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    cells = see_text(ink)
+    low = slice(int(405 * scale), None), slice(int(480 * scale), None)
+    cells.kinds[FOOTER, *low], cells.kinds[TEXT, *low] = cells.kinds[TEXT, *low].copy(), 0.01
+    regions = find_regions(straight, cells, scale)
+    assert sum(len(region.rows) for region in regions) == 14
+    assert {region.kind for region in regions} == {TEXT}
+
+
+def test_a_part_of_program_code_is_no_table():
+    straight = straighten(draw_page())
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    cells = see_text(ink)
+    cells.kinds[CODE], cells.kinds[TEXT] = cells.kinds[TEXT].copy(), 0.01
+    part = slice(int(90 * scale), int(300 * scale)), slice(0, int(250 * scale))
+    cells.kinds[TABLE, *part], cells.kinds[CODE, *part] = cells.kinds[CODE, *part].copy(), 0.01
+    assert {region.kind for region in find_regions(straight, cells, scale)} == {CODE}
+
+
+def test_letters_in_a_font_of_formulas_are_a_formula_though_read_as_words():
+    read = [token for word in ("where", "x2", "and", "f(y)", "are") for token in (*word, "␣")][:-1]
+    signs = as_signs("where x2 and f(y) are")
+    signs[6], signs[13], signs[15] = (replace(signs[place], formula=True) for place in (6, 13, 15))
+    signs[7] = replace(signs[7], top=-1.0, bottom=5.0)
+    tokens, right, wrong = corrected(read, signs, typed=True)
+    assert inline_markdown(tokens) == "where $x^2$ and $f(y)$ are"
+    assert (right, wrong) == (1, 0)
+
+
+def test_words_in_fonts_of_text_are_no_formula():
+    read = ["<m>", *"tne", "␣", *"map", "</m>", "␣", "<m>", "n", "</m>", "␣", "<m>", "-", "</m>", "␣", *"yes"]
+    tokens, _, _ = corrected(read, as_signs("the map n — yes", "n"), typed=True)
+    assert inline_markdown(tokens) == "the map $n$ — yes"
+
+
+def test_a_formula_with_an_unknown_sign_stays_as_it_was_read():
+    read = [*"so", "␣", *"xy", "␣", *"is"]
+    assert corrected(read, as_signs("so x\ue000 is", "x\ue000"))[0] == read

@@ -21,7 +21,7 @@ from unrender.errors import ImageError
 from unrender.images.drawing import OpenFile, open_file
 
 LENGTH = struct.Struct("<Q")
-Value = str | int | float | list[list[str | float]]
+Value = str | int | float | list[int] | list[list[str | float]]
 Header = dict[str, Value]
 
 _STRIP_BYTES = 1 << 20
@@ -56,7 +56,8 @@ class Desk:
             return {"width": image.width, "height": image.height}, image
         text = self.file.text(index, name)
         characters: list[list[str | float]] = [[letter, *box] for letter, box in text.characters]
-        return {"width": text.width, "height": text.height, "characters": characters}, None
+        formulas: list[int] = sorted(text.formulas)
+        return {"width": text.width, "height": text.height, "characters": characters, "formulas": formulas}, None
 
 
 def serve(work: Work) -> None:

@@ -14,7 +14,8 @@ from unrender.errors import ImageError
 from unrender.images.child import Header
 from unrender.images.child_process import Child, Limits
 from unrender.images.children import Children, TooMuchError
-from unrender.images.drawing import MAX_PIXELS, PageText
+from unrender.images.drawing import MAX_PIXELS
+from unrender.images.page_text import PageText
 
 __all__ = ["GUARD", "Guard", "Limits", "TooMuchError"]
 
@@ -48,12 +49,14 @@ class Guard(Children):
         with self._child(data) as child:
             self._open(child, data, name)
             reply = self._ask(child, {"task": "text", "index": index, "name": name})
-        characters = reply["characters"]
+        characters, formulas = reply["characters"], reply["formulas"]
         assert isinstance(characters, list)
+        assert isinstance(formulas, list)
         boxes = (tuple(float(edge) for edge in box) for _, *box in characters)
         letters = (str(letter) for letter, *_ in characters)
         pairs = tuple((letter, (box[0], box[1], box[2], box[3])) for letter, box in zip(letters, boxes, strict=True))
-        return PageText(float(str(reply["width"])), float(str(reply["height"])), pairs)
+        numbers = frozenset(int(str(number)) for number in formulas)
+        return PageText(float(str(reply["width"])), float(str(reply["height"])), pairs, numbers)
 
     def _open(self, child: Child, data: bytes, name: str) -> int:
         if child.data is not None:  # chosen because it holds this file
