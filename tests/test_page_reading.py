@@ -18,14 +18,14 @@ from unrender.images.opening import PageText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.models.segmentation import KINDS
 from unrender.reading.choice import look, looks_like_page
-from unrender.reading.page.assembly import _Piece, _softened
 from unrender.reading.page.code import write_code
 from unrender.reading.page.columns import find_parts
 from unrender.reading.page.cuts import cut, split
 from unrender.reading.page.displays import write_display
+from unrender.reading.page.hyphens import settle_hyphens
 from unrender.reading.page.layers import Layer, corrected
 from unrender.reading.page.margins import without_leaders
-from unrender.reading.page.places import CODE, FOOTER, FORMULA, TABLE, TEXT, Region, Row
+from unrender.reading.page.places import CODE, FOOTER, FORMULA, TABLE, TEXT, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, read_row, without_loop
 from unrender.reading.page.signs import Sign
@@ -178,14 +178,32 @@ def test_a_hyphen_at_a_line_end_is_kept_in_compounds_only():
     def row(text: str) -> ReadRow:
         return ReadRow(tuple("␣" if sign == " " else sign for sign in text), 1.0)
 
-    region = Region(TEXT, (0, 0, 9, 9))
-    rows = tuple(map(row, ("a cold-atom gas we ob-", "tain a cold-", "atom gas")))
-    [piece] = _softened([_Piece(region, rows, ())])
-    assert (
-        inline_markdown(join_lines([one.tokens for one in piece.rows])) == "a cold-atom gas we obtain a cold-atom gas"
-    )
-    [piece] = _softened([_Piece(region, tuple(map(row, ("a scale-", "dependent in-", "dependent bias"))), ())])
-    assert inline_markdown(join_lines([one.tokens for one in piece.rows])) == "a scale-dependent independent bias"
+    def joined(*texts: str) -> str:
+        [rows] = settle_hyphens([tuple(map(row, texts))])
+        return inline_markdown(join_lines([one.tokens for one in rows]))
+
+    assert joined("a cold-atom gas we ob-", "tain a cold-", "atom gas") == "a cold-atom gas we obtain a cold-atom gas"
+    assert joined("a scale-", "dependent in-", "dependent bias") == "a scale-dependent independent bias"
+    assert joined("a scale\u00ad", "dependent 21\u00ad", "cm ob\u00ad", "ject") == "a scale-dependent 21-cm object"
+
+
+def test_formulas_that_a_relation_ties_together_are_one():
+    read = ["<m>", "z", "=", "</m>", "␣", "<m>", "3", "</m>", "␣", "<m>", "\\in", "A", "</m>", "␣", "<m>", "b", "</m>"]
+    assert inline_markdown(read) == r"$z = 3 \in A$ $b$"
+
+
+def test_a_formula_that_differs_in_a_letter_is_spelled_by_the_layer():
+    read = [*"and", "␣", "<m>", "z", "_", "{", "i", "}", "</m>", "␣", *"are"]
+    signs = as_signs("and zj are", "zj")
+    signs[5] = replace(signs[5], top=6.0, bottom=12.0)
+    assert inline_markdown(corrected(read, signs, typed=True)[0]) == "and $z_j$ are"
+    assert inline_markdown(corrected(read, signs)[0]) == "and $z_i$ are"
+
+
+def test_signs_on_several_levels_are_not_taken_for_a_line():
+    characters = [("a", (0.0, 10.0, 5.0, 20.0)), ("b", (6.0, 0.0, 11.0, 10.0)), ("c", (12.0, 10.0, 17.0, 20.0))]
+    row = ReadRow(("x",), 0.1)
+    assert Layer(PageText(20, 20, tuple(characters)), 20, 20).replace(row, Box(0, 0, 20, 20)) == row
 
 
 def test_a_page_of_text_looks_like_one_and_a_formula_does_not():

@@ -13,12 +13,16 @@ from unrender.documents import Box
 from unrender.formats.marked import DISPLAY, MARKERS, MATH, SOFT_HYPHEN, SPACE, character_of, token_of
 from unrender.images.opening import PageText
 from unrender.reading.page.rows import ReadRow
-from unrender.reading.page.signs import Sign, split_formulas, write_formula_tokens
+from unrender.reading.page.signs import Sign, are_level, split_formulas, write_formula_tokens
 
 _AGREEING = 0.4  # of its length may differ for a piece of text to be the same
 _FEW, _MOSTLY, _WORD = 3, 0.5, re.compile(r"[^\W\d_]{3,}")
 _MATHEMATICAL = re.compile("[\u0370-\u03ff\u2032-\u2037\u2100-\u214f\u2190-\u23ff\U0001d400-\U0001d7ff]")
 _LEADERS = re.compile(r"(?:\s*\.){5,}\s*")
+_SHAPED = frozenset(
+    r"\frac \sqrt \hat \bar \tilde \vec \dot \ddot \overline \mathcal \mathbb \mathbf \mathfrak".split()
+)
+_SAME_SHAPE = 0.5  # of the tokens of a formula may differ for it to be the same
 _DASHES = ("–", "—")
 _WORD_GAP = 0.22  # of a character's height: what is farther apart are two words
 _SPELLINGS = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "\u00a0": " ", "−": "-", "‐": "-"})
@@ -88,8 +92,10 @@ class Layer:
         unsure = row.confidence < _UNSURE or row.looped or row.cut or not row.tokens
         if row.layered or not unsure:
             return row
-        tokens = list(row.tokens[: bool(row.heading)])
-        for part, is_formula in split_formulas(self.signs(box)):
+        tokens, signs = list(row.tokens[: bool(row.heading)]), self.signs(box)
+        if not are_level(signs):
+            return row
+        for part, is_formula in split_formulas(signs):
             text = "".join(sign.text for sign in part)
             written = write_formula_tokens(part) if is_formula else _tokens(text)
             if written is None or (not is_formula and _MATHEMATICAL.search(text)):
@@ -128,6 +134,8 @@ def corrected(tokens: Sequence[str], signs: Sequence[Sign], *, typed: bool = Fal
         if not is_text and typed and _is_words(own, shown):
             right += 1
             result += _tokens(span.strip())
+        elif not is_text and typed and (formula := _same_formula(tokens[start:stop], shown)) is not None:
+            result += formula
         elif not is_text or not own.strip():
             result += tokens[start:stop]
         elif (written := _written(own, shown, tokens[start:stop])) is not None:
@@ -150,6 +158,17 @@ def _is_words(own: str, shown: Sequence[Sign]) -> bool:
     if not span or any(sign.formula for sign in shown) or _MATHEMATICAL.search(span):
         return False
     return span in _DASHES or (_WORD.search(span) is not None and _agrees(own, span))
+
+
+def _same_formula(read: Sequence[str], shown: Sequence[Sign]) -> list[str] | None:
+    """Return a plain formula as the layer spells it, if what was read is of that shape."""
+    if read[0] != MATH[0] or any(token in _SHAPED for token in read):
+        return None
+    parts = list(split_formulas([sign for sign in shown if sign.text != " "]))
+    written = write_formula_tokens(parts[0][0]) if len(parts) == 1 and parts[0][1] else None
+    if written is None or Levenshtein.normalized_distance(list(read), written) > _SAME_SHAPE:
+        return None
+    return written
 
 
 def _written(own: str, shown: Sequence[Sign], tokens: Sequence[str]) -> list[str] | None:

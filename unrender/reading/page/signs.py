@@ -14,6 +14,7 @@ from unrender.formats.marked import MATH
 from unrender.latex.characters import LETTERS, SIGNS
 
 _SMALL = 0.85  # of the height of what they stand at: scripts
+_UNEVEN = 0.25  # the same: how far the middles of signs of one line differ
 _JOINTS = frozenset("()[]=+-/|0123456789. ")  # signs of text fonts that may stand inside a formula
 _OPENING, _CLOSING = frozenset("(["), frozenset(")]")
 _TOKENS = {
@@ -79,9 +80,18 @@ def _closes(signs: Sequence[Sign], inside: Sequence[bool], index: int) -> bool:
     return sum(text in _OPENING for text in texts) > sum(text in _CLOSING for text in texts)
 
 
+def are_level(signs: Sequence[Sign]) -> bool:
+    """Say whether signs of one size stand on one line."""
+    tallest = max((sign.height for sign in signs), default=0.0)
+    middles = [(sign.top + sign.bottom) / 2 for sign in signs if sign.height >= _SMALL * tallest and sign.text != " "]
+    return not middles or max(middles) - min(middles) <= _UNEVEN * tallest
+
+
 def write_formula_tokens(signs: Sequence[Sign]) -> list[str] | None:
     """Return the tokens of a formula with its markers; None where a sign is unknown or stands as in no plain one."""
     shown = [sign for sign in signs if sign.text.strip()]
+    if not are_level(shown):
+        return None
     tokens: list[str] = []
     tallest = max((sign.height for sign in shown), default=0.0)
     for small, run in groupby(shown, key=lambda sign: sign.height < _SMALL * tallest):
@@ -90,15 +100,26 @@ def write_formula_tokens(signs: Sequence[Sign]) -> list[str] | None:
         if small and not tokens:
             return None
         for number, part in enumerate(parts):
-            written = [sign.token for sign in part]
-            if not all(written):
+            kept = _spelled(part)
+            if kept is None:
                 return None
-            kept = [token for token in written if token]
             if not kept:
                 continue
             tokens += kept if not small else ["_" if number == 0 else "^", "{", *kept, "}"]
     brackets = sum(token in _OPENING for token in tokens), sum(token in _CLOSING for token in tokens)
     return [MATH[0], *tokens, MATH[1]] if tokens and brackets[0] == brackets[1] else None
+
+
+def _spelled(signs: Sequence[Sign]) -> list[str] | None:
+    """Return the tokens of signs that follow one another; letters of a font of text are upright ones."""
+    spelled: list[str] = []
+    for upright, run in groupby(signs, key=lambda sign: not sign.formula and sign.text.isalpha()):
+        tokens = [sign.token for sign in run]
+        known = [token for token in tokens if token]
+        if len(known) < len(tokens):
+            return None
+        spelled += ["\\mathrm", "{", *known, "}"] if upright else known
+    return spelled
 
 
 def _scripts(members: Sequence[Sign], shown: Sequence[Sign], tallest: float) -> Iterator[list[Sign]]:
