@@ -463,3 +463,12 @@ def test_words_in_fonts_of_text_are_no_formula():
 def test_a_formula_with_an_unknown_sign_stays_as_it_was_read():
     read = [*"so", "␣", *"xy", "␣", *"is"]
     assert corrected(read, as_signs("so x\ue000 is", "x\ue000"))[0] == read
+
+
+def test_what_a_scanner_saw_beside_the_page_does_not_turn_it():
+    page = draw_page()
+    scanned = Image.new("RGB", (page.width + 260, page.height + 120), "black")
+    scanned.paste(page, (200, 60))
+    straight = straighten(scanned)
+    assert (straight.turns, straight.letters) == (0, pytest.approx(straighten(page).letters, rel=0.1))
+    assert (straight.gray[:, :190] > 240).all()
