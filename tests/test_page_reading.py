@@ -183,6 +183,7 @@ def test_a_hyphen_at_a_line_end_is_kept_in_compounds_only():
         return inline_markdown(join_lines([one.tokens for one in rows]))
 
     assert joined("a cold-atom gas we ob-", "tain a cold-", "atom gas") == "a cold-atom gas we obtain a cold-atom gas"
+    assert settle_hyphens([()]) == [()]  # a figure has no lines
     assert joined("a scale-", "dependent in-", "dependent bias") == "a scale-dependent independent bias"
     assert joined("a scale\u00ad", "dependent 21\u00ad", "cm ob\u00ad", "ject") == "a scale-dependent 21-cm object"
 

@@ -28,7 +28,7 @@ def settle_hyphens(pieces: Sequence[Sequence[ReadRow]]) -> list[tuple[ReadRow, .
     whole = " ".join(row.markdown for rows in pieces for row in rows)
     compounds = {word.lower() for word in _COMPOUND.findall(whole)}
     return [
-        tuple(_settled(row, following, compounds) for row, following in zip(rows, [*rows[1:], None], strict=True))
+        tuple(_settled(row, following, compounds) for row, following in zip(rows, [*rows[1:], None], strict=False))
         for rows in pieces
     ]
 
