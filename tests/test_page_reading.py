@@ -191,6 +191,12 @@ def test_a_hyphen_at_a_line_end_is_kept_in_compounds_only():
 def test_formulas_that_a_relation_ties_together_are_one():
     read = ["<m>", "z", "=", "</m>", "␣", "<m>", "3", "</m>", "␣", "<m>", "\\in", "A", "</m>", "␣", "<m>", "b", "</m>"]
     assert inline_markdown(read) == r"$z = 3 \in A$ $b$"
+    assert inline_markdown(["<m>", "a", "</m>", "<m>", "|", "</m>", "<m>", "b", "</m>"]) == "$a|b$"  # $$ is a display
+
+
+def test_a_comma_in_a_font_of_formulas_is_no_formula():
+    read = [*"so", "␣", *"x", ",", "␣", *"y", ",", "␣", *"are"]
+    assert inline_markdown(corrected(read, as_signs("so x, y, are", "x,y"), typed=True)[0]) == "so $x$, $y$, are"
 
 
 def test_a_formula_that_differs_in_a_letter_is_spelled_by_the_layer():

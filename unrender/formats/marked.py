@@ -76,11 +76,13 @@ def inline_markdown(tokens: Sequence[str]) -> str:
 
 
 def _unbroken(tokens: Sequence[str]) -> list[str]:
-    """Join two formulas with nothing but a space between them where a relation or operation ties them together."""
+    """Join formulas with nothing between them, or only a space where a relation or operation ties them together."""
     kept: list[str] = []
     for index, token in enumerate(tokens):
-        goes_on = (kept[-3:-2] and kept[-3] in _BREAKABLE) or {*tokens[index + 1 : index + 2]} & _RELATIONS
-        if token == MATH[0] and kept[-2:] == [MATH[1], SPACE] and goes_on:
+        tied = {*kept[-3:-2]} & _BREAKABLE or {*tokens[index + 1 : index + 2]} & _RELATIONS
+        if token == MATH[0] and kept[-1:] == [MATH[1]]:
+            del kept[-1]
+        elif token == MATH[0] and kept[-2:] == [MATH[1], SPACE] and tied:
             del kept[-2:]
         else:
             kept.append(token)

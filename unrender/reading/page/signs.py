@@ -16,6 +16,7 @@ from unrender.latex.characters import LETTERS, SIGNS
 _SMALL = 0.85  # of the height of what they stand at: scripts
 _UNEVEN = 0.25  # the same: how far the middles of signs of one line differ
 _JOINTS = frozenset("()[]=+-/|0123456789. ")  # signs of text fonts that may stand inside a formula
+_STOPS = frozenset(".,;:")  # they end a sentence or a part of it, whatever their font
 _OPENING, _CLOSING = frozenset("(["), frozenset(")]")
 _TOKENS = {
     **{character: token for token, (character, role) in reversed(SIGNS.items()) if role != "large"},
@@ -57,6 +58,9 @@ def split_formulas(signs: Sequence[Sign]) -> Iterator[tuple[list[Sign], bool]]:
         before = signs[index - 1]
         script = sign.text.isalnum() and sign.height < _SMALL * before.height and before.formula
         inside[index] |= inside[index - 1] and (script or _closes(signs, inside, index))
+    for index in range(len(signs) - 1, -1, -1):
+        last = index + 1 == len(signs) or not inside[index + 1]
+        inside[index] &= not (last and signs[index].text in _STOPS)
     for is_formula, run in groupby(zip(signs, inside, strict=True), key=lambda pair: pair[1]):
         yield [sign for sign, _ in run], is_formula
 
