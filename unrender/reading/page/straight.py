@@ -132,7 +132,7 @@ def letter_height(gray: Gray) -> float:
     square = np.abs(widths - heights) <= max(1.0, _SPREAD * found)
     if found and square[alike].mean() > _SQUARE:  # dots of leaders: letters differ in width
         found = _commonest(heights[heights > _DOTS * found]) or found
-    return found * step
+    return float(found * step)
 
 
 def _commonest(heights: NDArray[np.int64]) -> float:
