@@ -479,3 +479,14 @@ def test_what_a_scanner_saw_beside_the_page_does_not_turn_it():
     straight = straighten(scanned)
     assert (straight.turns, straight.letters) == (0, pytest.approx(straighten(page).letters, rel=0.1))
     assert (straight.gray[:, :190] > 240).all()
+
+
+def test_the_beginnings_of_lines_are_no_table():
+    straight = straighten(draw_page())
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    cells = see_text(ink)
+    part = slice(int(90 * scale), int(300 * scale)), slice(0, int(250 * scale))
+    cells.kinds[TABLE, *part], cells.kinds[TEXT, *part] = cells.kinds[TEXT, *part].copy(), 0.01
+    regions = find_regions(straight, cells, scale)
+    assert {region.kind for region in regions} == {TEXT}
+    assert sum(len(region.rows) for region in regions) == 14

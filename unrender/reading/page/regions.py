@@ -36,6 +36,7 @@ _PROSE = (TEXT, HEADING, CAPTION, FOOTNOTE)
 _LEAST_CELLS = {FORMULA: 6, TABLE: 80, FIGURE: 40}
 _DIRT = 0.6  # times the letters' height: smaller strokes do not close a gutter
 _BRIDGE = (-6.0, -1.2, 6.0, 0.4)  # the same: how far around themselves a leader's dots do
+_CLOSE, _TORN = 1.5, 0.6  # the same: words so close beside a table; and in how many of its rows they make it text
 _LINE_HEIGHT = 2.6  # times the letters' height: of a line of text, at most
 _SURELY = 0.9  # a formula where a line of text would begin
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
@@ -46,9 +47,11 @@ def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]
     page = look_at(straight, cells, scale)
     displays = list(_find_wholes(page, FORMULA))
     tables = [table for table in _find_wholes(page, TABLE) if not any(_covers(one.box, table.box) for one in displays)]
-    for table in [table for table in tables if _is_code(page, table.box)]:
-        tables.remove(table)
-        page.decide(find_inside(page.boxes, table.box), CODE)
+    for table in list(tables):
+        kind = _what_else(page, table.box)
+        if kind is not None:
+            tables.remove(table)
+            page.decide(find_inside(page.boxes, table.box), kind)
     taken = np.zeros(len(page.boxes), dtype=bool)
     wholes: list[Region] = []
     for whole in [*_find_wholes(page, FIGURE), *tables]:
@@ -64,13 +67,18 @@ def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]
     return [*heads, *body, *feet]
 
 
-def _is_code(page: Strokes, box: Rectangle) -> bool:
-    """Say whether what seems a table is a part of program code: more of that stands beside it."""
+def _what_else(page: Strokes, box: Rectangle) -> int | None:
+    """Say what seems a table and is a part of something else: program code or text go on beside it."""
     middles = (page.boxes[:, 1] + page.boxes[:, 3]) / 2
     widths = page.boxes[:, 2] - page.boxes[:, 0]
     inside, code = find_inside(page.boxes, box), page.kinds == CODE
-    beside = (middles > box[1]) & (middles < box[3]) & code & ~inside
-    return bool(widths[beside].sum() + widths[inside & code].sum() > widths[inside & ~code].sum())
+    beside = (middles > box[1]) & (middles < box[3]) & ~inside
+    if widths[beside & code].sum() + widths[inside & code].sum() > widths[inside & ~code].sum():
+        return CODE
+    near = (page.boxes[:, 0] < box[2] + _CLOSE * page.letters) & (page.boxes[:, 2] > box[0] - _CLOSE * page.letters)
+    words = beside & near & np.isin(page.kinds, _PROSE)
+    rows, torn = (len(np.unique(middles[chosen] // (2 * page.letters))) for chosen in (inside, words))
+    return TEXT if torn > _TORN * rows else None
 
 
 def _find_wholes(page: Strokes, kind: int) -> Iterator[Region]:

@@ -21,6 +21,8 @@ _OPENING, _CLOSING = frozenset("(["), frozenset(")]")
 _TOKENS = {
     **{character: token for token, (character, role) in reversed(SIGNS.items()) if role != "large"},
     **{character: f"\\{name}" for name, character in LETTERS.items()},
+    "{": "\\{",
+    "}": "\\}",
 }
 _PLAIN = re.compile(r"[A-Za-z0-9=+()\[\]/|,.;:!<>*-]")
 _SPELLINGS = {"−": "-", "∗": "*", "′": "'"}
