@@ -21,7 +21,7 @@ from unrender.errors import ImageError
 from unrender.images.drawing import OpenFile, open_file
 
 LENGTH = struct.Struct("<Q")
-Value = str | int | float | list[int] | list[list[str | float]]
+Value = str | int | float | list[list[str | float]]
 Header = dict[str, Value]
 
 _STRIP_BYTES = 1 << 20
@@ -55,9 +55,10 @@ class Desk:
             image = self.file.page(index, int(str(header["dpi"])), name)
             return {"width": image.width, "height": image.height}, image
         text = self.file.text(index, name)
-        characters: list[list[str | float]] = [[letter, *box] for letter, box in text.characters]
-        formulas: list[int] = sorted(text.formulas)
-        return {"width": text.width, "height": text.height, "characters": characters, "formulas": formulas}, None
+        characters: list[list[str | float]] = [
+            [letter, *box, float(number in text.formulas)] for number, (letter, box) in enumerate(text.characters)
+        ]
+        return {"width": text.width, "height": text.height, "characters": characters}, None
 
 
 def serve(work: Work) -> None:

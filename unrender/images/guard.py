@@ -49,13 +49,12 @@ class Guard(Children):
         with self._child(data) as child:
             self._open(child, data, name)
             reply = self._ask(child, {"task": "text", "index": index, "name": name})
-        characters, formulas = reply["characters"], reply["formulas"]
+        characters = reply["characters"]
         assert isinstance(characters, list)
-        assert isinstance(formulas, list)
         boxes = (tuple(float(edge) for edge in box) for _, *box in characters)
         letters = (str(letter) for letter, *_ in characters)
         pairs = tuple((letter, (box[0], box[1], box[2], box[3])) for letter, box in zip(letters, boxes, strict=True))
-        numbers = frozenset(int(str(number)) for number in formulas)
+        numbers = frozenset(number for number, (*_, formula) in enumerate(characters) if formula)
         return PageText(float(str(reply["width"])), float(str(reply["height"])), pairs, numbers)
 
     def _open(self, child: Child, data: bytes, name: str) -> int:
