@@ -18,15 +18,17 @@ from unrender.images.opening import PageText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.models.segmentation import KINDS
 from unrender.reading.choice import look, looks_like_page
-from unrender.reading.page.assembly import _Piece, _softened
 from unrender.reading.page.code import write_code
 from unrender.reading.page.columns import find_parts
-from unrender.reading.page.cuts import split
+from unrender.reading.page.cuts import cut, split
 from unrender.reading.page.displays import write_display
+from unrender.reading.page.hyphens import settle_hyphens
 from unrender.reading.page.layers import Layer, corrected
-from unrender.reading.page.places import FORMULA, TEXT, Region, Row
+from unrender.reading.page.margins import without_leaders
+from unrender.reading.page.places import CODE, FOOTER, FORMULA, TABLE, TEXT, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, read_row, without_loop
+from unrender.reading.page.signs import Sign
 from unrender.reading.page.straight import straighten
 from unrender.reading.page.system import PageSystem, _low_resolution
 from unrender.reading.page.tables import join_wrapped
@@ -176,14 +178,39 @@ def test_a_hyphen_at_a_line_end_is_kept_in_compounds_only():
     def row(text: str) -> ReadRow:
         return ReadRow(tuple("␣" if sign == " " else sign for sign in text), 1.0)
 
-    region = Region(TEXT, (0, 0, 9, 9))
-    rows = tuple(map(row, ("a cold-atom gas we ob-", "tain a cold-", "atom gas")))
-    [piece] = _softened([_Piece(region, rows, ())])
-    assert (
-        inline_markdown(join_lines([one.tokens for one in piece.rows])) == "a cold-atom gas we obtain a cold-atom gas"
-    )
-    [piece] = _softened([_Piece(region, tuple(map(row, ("a scale-", "dependent in-", "dependent bias"))), ())])
-    assert inline_markdown(join_lines([one.tokens for one in piece.rows])) == "a scale-dependent independent bias"
+    def joined(*texts: str) -> str:
+        [rows] = settle_hyphens([tuple(map(row, texts))])
+        return inline_markdown(join_lines([one.tokens for one in rows]))
+
+    assert joined("a cold-atom gas we ob-", "tain a cold-", "atom gas") == "a cold-atom gas we obtain a cold-atom gas"
+    assert settle_hyphens([()]) == [()]  # a figure has no lines
+    assert joined("a scale-", "dependent in-", "dependent bias") == "a scale-dependent independent bias"
+    assert joined("a scale\u00ad", "dependent 21\u00ad", "cm ob\u00ad", "ject") == "a scale-dependent 21-cm object"
+
+
+def test_formulas_that_a_relation_ties_together_are_one():
+    read = ["<m>", "z", "=", "</m>", "␣", "<m>", "3", "</m>", "␣", "<m>", "\\in", "A", "</m>", "␣", "<m>", "b", "</m>"]
+    assert inline_markdown(read) == r"$z = 3 \in A$ $b$"
+    assert inline_markdown(["<m>", "a", "</m>", "<m>", "|", "</m>", "<m>", "b", "</m>"]) == "$a|b$"  # $$ is a display
+
+
+def test_a_comma_in_a_font_of_formulas_is_no_formula():
+    read = [*"so", "␣", *"x", ",", "␣", *"y", ",", "␣", *"are"]
+    assert inline_markdown(corrected(read, as_signs("so x, y, are", "x,y"), typed=True)[0]) == "so $x$, $y$, are"
+
+
+def test_a_formula_that_differs_in_a_letter_is_spelled_by_the_layer():
+    read = [*"and", "␣", "<m>", "z", "_", "{", "i", "}", "</m>", "␣", *"are"]
+    signs = as_signs("and zj are", "zj")
+    signs[5] = replace(signs[5], top=6.0, bottom=12.0)
+    assert inline_markdown(corrected(read, signs, typed=True)[0]) == "and $z_j$ are"
+    assert inline_markdown(corrected(read, signs)[0]) == "and $z_i$ are"
+
+
+def test_signs_on_several_levels_are_not_taken_for_a_line():
+    characters = [("a", (0.0, 10.0, 5.0, 20.0)), ("b", (6.0, 0.0, 11.0, 10.0)), ("c", (12.0, 10.0, 17.0, 20.0))]
+    row = ReadRow(("x",), 0.1)
+    assert Layer(PageText(20, 20, tuple(characters)), 20, 20).replace(row, Box(0, 0, 20, 20)) == row
 
 
 def test_a_page_of_text_looks_like_one_and_a_formula_does_not():
@@ -292,16 +319,20 @@ def test_code_is_indented_as_it_stands_and_not_as_it_was_read():
     assert inline_markdown(["a", "␣", "<tt>", "␣", "␣", "b", "␣", "c", "</tt>"]) == "a `b c`"
 
 
+def as_signs(text, formulas="") -> list[Sign]:
+    return [Sign(character, character in formulas, 0.0, 10.0) for character in text]
+
+
 def test_the_text_layer_corrects_words_and_leaves_formulas_alone():
     read = [*"the", "␣", *"lirnit", "␣", "<m>", "x", "^", "2", "</m>", "␣", *"exists"]
-    tokens, right, wrong = corrected(read, "the limit x2 exists")
+    tokens, right, wrong = corrected(read, as_signs("the limit x2 exists"))
     assert "".join(tokens).startswith("the␣limit␣<m>x^2</m>")
     assert (right, wrong) == (2, 0)
 
 
 def test_letters_that_a_layer_sets_as_formulas_become_formulas():
     read = [token for word in ("a", "source", "s,", "seen") for token in (*word, "␣")][:-1]
-    tokens, right, _ = corrected(read, "a source \U0001d460, seen")
+    tokens, right, _ = corrected(read, as_signs("a source \U0001d460, seen", "\U0001d460"))
     assert (inline_markdown(tokens), right) == ("a source $s$, seen", 1)
 
 
@@ -317,7 +348,7 @@ def test_spaces_of_the_layer_count_where_letters_stand_close():
 
 def test_a_garbled_text_layer_is_not_believed():
     read = [*"clear", "␣", *"words"]
-    tokens, right, wrong = corrected(read, "\x01\x02##@@!!~~")
+    tokens, right, wrong = corrected(read, as_signs("\x01\x02##@@!!~~"))
     assert tokens == read
     assert (right, wrong) == (0, 1)
 
@@ -340,3 +371,122 @@ def test_a_paragraph_goes_on_over_a_page_break():
     assert write(Document(pages=(first, second)), "markdown") == "It is necessary.\n\n<!-- page_footer: 1 -->"
     apart = replace(second, blocks=(Block(kind="text", text="essary."),))
     assert "nec-\n" in write(Document(pages=(first, apart)), "markdown")
+
+
+def draw_contents() -> Image.Image:
+    """Draw a table of contents: more dots than letters."""
+    image = Image.new("RGB", (1000, 1000), "white")
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(28)
+    for line in range(18):
+        pen.text((80, 60 + 50 * line), f"{line + 1}. some words of a title", fill="black", font=font)
+        for dot in range(410, 880, 10):
+            pen.rectangle((dot, 86 + 50 * line, dot + 3, 89 + 50 * line), fill="black")
+        pen.text((900, 60 + 50 * line), str(100 + line), fill="black", font=font)
+    return image
+
+
+def test_dots_of_leaders_do_not_tell_the_size_of_letters():
+    plain = draw_contents()
+    ImageDraw.Draw(plain).rectangle((400, 0, 890, 1000), fill="white")
+    assert straighten(draw_contents()).letters == pytest.approx(straighten(plain).letters, rel=0.1)
+
+
+def test_the_dots_of_leaders_are_erased_and_full_stops_stay():
+    straight = straighten(draw_contents())
+    left = without_leaders(straight).gray
+    assert (left[:, 410:880] > 240).all()
+    assert (left[:, :395] == straight.gray[:, :395]).all()
+
+
+def test_each_line_of_a_table_of_contents_is_a_block_with_its_number():
+    straight = straighten(draw_contents())
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    cells = see_text(ink)
+    swapped = replace(cells, kinds=cells.kinds[[0, FORMULA, 2, TEXT, *range(4, len(KINDS))]])
+    regions = find_regions(straight, swapped, scale)
+    assert [len(region.rows) for region in regions] == [1] * 18
+    assert {region.kind for region in regions} == {TEXT}
+    assert all(region.box[0] < 100 and region.box[2] > 920 for region in regions)
+    assert all(len(split(region.rows[0])) == 2 for region in regions)
+
+
+def test_numbers_before_what_they_number_are_no_column():
+    occupied = np.zeros((90, 100), dtype=bool)
+    occupied[:4] = True  # a bar as wide as the page
+    for top in range(8, 88, 4):
+        occupied[top : top + 3, 15:20] = occupied[top : top + 3, 24:90] = True
+    assert [part.column for part in find_parts(occupied, occupied)] == [-1]
+
+
+def test_a_huge_display_is_read_smaller():
+    gray = np.full((1600, 900), 255, dtype=np.uint8)
+    picture = cut(gray, (0, 0, 900, 1600), 4.0)
+    assert picture.width * picture.height < 350_000
+
+
+def test_the_layer_says_nothing_of_leaders():
+    characters = [(sign, (4 * place, 0, 4 * place + 4, 5)) for place, sign in enumerate("Index.......9")]
+    assert Layer(PageText(60, 10, tuple(characters)), 60, 10).line(Box(0, 0, 60, 10)) == "Index 9"
+
+
+def test_the_end_of_a_line_is_no_running_foot():
+    image = draw_page()
+    straight = straighten(image)
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    cells = see_text(ink)
+    low = slice(int(405 * scale), None), slice(int(480 * scale), None)
+    cells.kinds[FOOTER, *low], cells.kinds[TEXT, *low] = cells.kinds[TEXT, *low].copy(), 0.01
+    regions = find_regions(straight, cells, scale)
+    assert sum(len(region.rows) for region in regions) == 14
+    assert {region.kind for region in regions} == {TEXT}
+
+
+def test_a_part_of_program_code_is_no_table():
+    straight = straighten(draw_page())
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    cells = see_text(ink)
+    cells.kinds[CODE], cells.kinds[TEXT] = cells.kinds[TEXT].copy(), 0.01
+    part = slice(int(90 * scale), int(300 * scale)), slice(0, int(250 * scale))
+    cells.kinds[TABLE, *part], cells.kinds[CODE, *part] = cells.kinds[CODE, *part].copy(), 0.01
+    assert {region.kind for region in find_regions(straight, cells, scale)} == {CODE}
+
+
+def test_letters_in_a_font_of_formulas_are_a_formula_though_read_as_words():
+    read = [token for word in ("where", "x2", "and", "f(y)", "are") for token in (*word, "␣")][:-1]
+    signs = as_signs("where x2 and f(y) are")
+    signs[6], signs[13], signs[15] = (replace(signs[place], formula=True) for place in (6, 13, 15))
+    signs[7] = replace(signs[7], top=-1.0, bottom=5.0)
+    tokens, right, wrong = corrected(read, signs, typed=True)
+    assert inline_markdown(tokens) == "where $x^2$ and $f(y)$ are"
+    assert (right, wrong) == (1, 0)
+
+
+def test_words_in_fonts_of_text_are_no_formula():
+    read = ["<m>", *"tne", "␣", *"map", "</m>", "␣", "<m>", "n", "</m>", "␣", "<m>", "-", "</m>", "␣", *"yes"]
+    tokens, _, _ = corrected(read, as_signs("the map n — yes", "n"), typed=True)
+    assert inline_markdown(tokens) == "the map $n$ — yes"
+
+
+def test_a_formula_with_an_unknown_sign_stays_as_it_was_read():
+    read = [*"so", "␣", *"xy", "␣", *"is"]
+    assert corrected(read, as_signs("so x\ue000 is", "x\ue000"))[0] == read
+
+
+def test_what_a_scanner_saw_beside_the_page_does_not_turn_it():
+    page = draw_page()
+    scanned = Image.new("RGB", (page.width + 260, page.height + 120), "black")
+    scanned.paste(page, (200, 60))
+    straight = straighten(scanned)
+    assert (straight.turns, straight.letters) == (0, pytest.approx(straighten(page).letters, rel=0.1))
+    assert (straight.gray[:, :190] > 240).all()
+
+
+def test_the_beginnings_of_lines_are_no_table():
+    straight = straighten(draw_page())
+    ink, scale = _low_resolution(straight.gray, straight.letters)
+    cells = see_text(ink)
+    part = slice(int(90 * scale), int(300 * scale)), slice(0, int(250 * scale))
+    cells.kinds[TABLE, *part], cells.kinds[TEXT, *part] = cells.kinds[TEXT, *part].copy(), 0.01
+    regions = find_regions(straight, cells, scale)
+    assert {region.kind for region in regions} == {TEXT}
+    assert sum(len(region.rows) for region in regions) == 14

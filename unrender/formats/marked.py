@@ -37,6 +37,8 @@ _BREAKABLE = frozenset(
     "\\subseteq \\rightarrow \\mapsto \\otimes \\oplus \\cup \\cap \\ll \\gg \\propto \\simeq \\cong \\leftarrow "
     "\\Rightarrow \\Leftrightarrow \\wedge \\vee \\setminus \\circ \\mp \\notin \\mid \\colon \\prec \\succ".split()
 )
+# A formula that begins with one of these goes on from the formula before it.
+_RELATIONS = _BREAKABLE - frozenset({"-", "+", "|", "\\pm", "\\mp", "\\sim", "\\circ"})
 
 
 def character_of(token: str) -> str:
@@ -53,6 +55,7 @@ def inline_markdown(tokens: Sequence[str]) -> str:
     """Write the tokens of running text: formulas between dollars, line ends joined."""
     written: list[str] = []
     formula: list[str] | None = None
+    tokens = _unbroken(tokens)
     for before, token in zip(["", *tokens], tokens, strict=False):
         if token in MATH or token in DISPLAY:
             if formula is not None:
@@ -70,6 +73,20 @@ def inline_markdown(tokens: Sequence[str]) -> str:
         elif token not in HEADINGS and not (token == SPACE and before in (SPACE, STYLES["mono"][0])):
             written.append(_INLINE.get(token) or _character(token))
     return "".join(written) if formula is None else "".join([*written, _between_dollars(formula)])
+
+
+def _unbroken(tokens: Sequence[str]) -> list[str]:
+    """Join formulas with nothing between them, or only a space where a relation or operation ties them together."""
+    kept: list[str] = []
+    for index, token in enumerate(tokens):
+        tied = {*kept[-3:-2]} & _BREAKABLE or {*tokens[index + 1 : index + 2]} & _RELATIONS
+        if token == MATH[0] and kept[-1:] == [MATH[1]]:
+            del kept[-1]
+        elif token == MATH[0] and kept[-2:] == [MATH[1], SPACE] and tied:
+            del kept[-2:]
+        else:
+            kept.append(token)
+    return kept
 
 
 def write_formula(tokens: Sequence[str]) -> str:

@@ -55,7 +55,9 @@ class Desk:
             image = self.file.page(index, int(str(header["dpi"])), name)
             return {"width": image.width, "height": image.height}, image
         text = self.file.text(index, name)
-        characters: list[list[str | float]] = [[letter, *box] for letter, box in text.characters]
+        characters: list[list[str | float]] = [
+            [letter, *box, float(number in text.formulas)] for number, (letter, box) in enumerate(text.characters)
+        ]
         return {"width": text.width, "height": text.height, "characters": characters}, None
 
 

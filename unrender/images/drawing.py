@@ -9,12 +9,12 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from PIL import Image
 
 from unrender.errors import ImageError
+from unrender.images.page_text import PageText, collect_text
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -38,20 +38,9 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-_FIRST_HALF, _SECOND_HALF = 0xD800 >> 10, 0xDC00 >> 10  # of a character in UTF-16
 _BLANK_CONTRAST = 10  # grey levels
 
 Result = TypeVar("Result")
-CharacterBox = tuple[float, float, float, float]  # left, bottom, right, top in points
-
-
-@dataclass(frozen=True)
-class PageText:
-    """The characters of a PDF page that carries its own text; the size is in points."""
-
-    width: float
-    height: float
-    characters: tuple[tuple[str, CharacterBox], ...]
 
 
 class OpenFile(Protocol):
@@ -184,9 +173,7 @@ class _Pdf:
 
     def text(self, index: int, name: str) -> PageText:
         def collect(page: "pypdfium2.PdfPage") -> PageText:
-            text = page.get_textpage()
-            width, height = page.get_size()
-            return PageText(width, height, tuple(_characters(text)))
+            return collect_text(page.get_textpage(), *page.get_size())
 
         return self._with_page(index, collect, f"{name}: the page is damaged and its text cannot be read.")
 
@@ -201,23 +188,6 @@ class _Pdf:
                 page.close()  # drawn pages stay in memory otherwise
         except pypdfium2.PdfiumError as error:
             raise ImageError(sentence) from error
-
-
-def _characters(text: "pypdfium2.PdfTextpage") -> Iterator[tuple[str, CharacterBox]]:
-    """Give the characters of a page; PDFium counts those beyond the first plane as two halves."""
-    from pypdfium2 import raw
-
-    first = 0
-    for spot in range(text.count_chars()):
-        code = raw.FPDFText_GetUnicode(text, spot)
-        if code >> 10 == _FIRST_HALF:
-            first = code
-            continue
-        if code >> 10 == _SECOND_HALF and first:
-            code = 0x10000 + ((first & 0x3FF) << 10 | code & 0x3FF)
-        first = 0
-        character = chr(code) if code >> 11 != _FIRST_HALF >> 1 else "\ufffd"
-        yield character, text.get_charbox(spot, loose=True)
 
 
 def _why_closed(data: bytes) -> str:

@@ -14,7 +14,8 @@ from unrender.errors import ImageError
 from unrender.images.child import Header
 from unrender.images.child_process import Child, Limits
 from unrender.images.children import Children, TooMuchError
-from unrender.images.drawing import MAX_PIXELS, PageText
+from unrender.images.drawing import MAX_PIXELS
+from unrender.images.page_text import PageText
 
 __all__ = ["GUARD", "Guard", "Limits", "TooMuchError"]
 
@@ -53,7 +54,8 @@ class Guard(Children):
         boxes = (tuple(float(edge) for edge in box) for _, *box in characters)
         letters = (str(letter) for letter, *_ in characters)
         pairs = tuple((letter, (box[0], box[1], box[2], box[3])) for letter, box in zip(letters, boxes, strict=True))
-        return PageText(float(str(reply["width"])), float(str(reply["height"])), pairs)
+        numbers = frozenset(number for number, (*_, formula) in enumerate(characters) if formula)
+        return PageText(float(str(reply["width"])), float(str(reply["height"])), pairs, numbers)
 
     def _open(self, child: Child, data: bytes, name: str) -> int:
         if child.data is not None:  # chosen because it holds this file

@@ -19,7 +19,6 @@ from unrender.errors import ImageError
 from unrender.images.drawing import (
     FORMATS,
     MAX_PIXELS,
-    PageText,
     check_size,
     is_blank,
     is_inkml,
@@ -29,6 +28,7 @@ from unrender.images.drawing import (
 )
 from unrender.images.guard import GUARD, TooMuchError
 from unrender.images.page_memory import PAGE_MEMORY, PageMemory
+from unrender.images.page_text import PageText
 from unrender.images.pixels import Placement, place, prepare, stack
 
 __all__ = [

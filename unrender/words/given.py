@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 from unrender.documents import Box
 from unrender.errors import DataError
-from unrender.images.drawing import CharacterBox, PageText
+from unrender.images.page_text import CharacterBox, PageText
 from unrender.words.page import FARTHEST, Line, Word, WordPage, check_box, order_lines, order_words, split_lines
 
 _NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]*)?)"

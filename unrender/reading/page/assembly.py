@@ -3,13 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, groupby, pairwise, takewhile
+from itertools import count, groupby, takewhile
 
 from unrender.documents import Block, Box, Line, Page, Status
 from unrender.formats.marked import (
     CELL,
     HEADINGS,
-    SOFT_HYPHEN,
     SPACE,
     STYLES,
     balanced,
@@ -21,6 +20,7 @@ from unrender.formats.tables import make_table
 from unrender.images.opening import PageText
 from unrender.reading.page.code import write_code
 from unrender.reading.page.displays import write_display
+from unrender.reading.page.hyphens import settle_hyphens
 from unrender.reading.page.layers import TRUSTED, Layer, agreement
 from unrender.reading.page.places import (
     CAPTION,
@@ -51,18 +51,7 @@ _WORDS = 8  # of a heading with a full stop, at most
 _EMPTY = " `´"  # what a line without anything to read is sometimes read as
 _BULLET = re.compile(r"^(?:•|–|∙|◦|\*)\s+")
 _LABEL = re.compile(r"^(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)|\d{1,2}\.|\[\d{1,3}\])\s+\S")
-_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
-_LAST_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"[a-zß-ÿ]+")
-_PREFIXES = frozenset("self non well high low long short two three one so semi quasi pseudo multi cross ultra".split())
-_SHORTEST_FIRST = 4  # letters of a compound's first part; shorter ones (in-dependent) are syllables
 _MONO = STYLES["mono"][0]
-# What the second part of a compound often is, and hardly ever the end of a word that was hyphenated.
-_SECONDS = frozenset(
-    "based body bound called defined degenerate dependent dimensional driven energy error factor field fitting fold "
-    "free frequency function group independent induced invariant known level like line linear loop mass matter "
-    "model neutral parameter particle phase point product range resolution sample scale sided space spin state "
-    "step structure symmetric temperature term theoretic time trivial type uniform valued vector wave wide".split()
-)
 _FROM_LAYER, _FROM_BOTH = "text layer", "picture and text layer"
 
 
@@ -84,7 +73,8 @@ def make_page(
     if known is not None:
         pieces = _trusting(pieces, known)
     pieces = _joined([piece for piece in pieces if piece.region.kind == FIGURE or piece.rows])
-    pieces = _softened(pieces)
+    joints = settle_hyphens([piece.rows for piece in pieces])
+    pieces = [replace(piece, rows=rows) for piece, rows in zip(pieces, joints, strict=True)]
     blocks = tuple(_grouped(_first_continued([_block(piece, straight) for piece in pieces])))
     rows = [row for piece in pieces for row in piece.rows]
     return sheet.page(_status(rows, blocks), blocks)
@@ -143,24 +133,6 @@ def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
             last = None
         kept.append(piece)
     return kept
-
-
-def _softened(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """Take a hyphen at a line's end for one that was put in there, unless the page has such a compound elsewhere."""
-    whole = " ".join(row.markdown for piece in pieces for row in piece.rows)
-    compounds = {word.lower() for word in _COMPOUND.findall(whole)}
-    softened: list[_Piece] = []
-    for piece in pieces:
-        rows = list(piece.rows)
-        for index, (row, following) in enumerate(pairwise(rows)):
-            begun, rest = _LAST_WORD.search(row.markdown), _FIRST_WORD.match(following.markdown)
-            if begun is None or rest is None or row.tokens[-1] != "-":
-                continue
-            compound = f"{begun[1]}-{rest[0]}".lower() in compounds or begun[1].lower() in _PREFIXES
-            if not compound and (rest[0] not in _SECONDS or len(begun[1]) < _SHORTEST_FIRST):
-                rows[index] = row.with_tokens((*row.tokens[:-1], SOFT_HYPHEN))
-        softened.append(replace(piece, rows=tuple(rows)))
-    return softened
 
 
 def _is_open(piece: _Piece) -> bool:

@@ -13,6 +13,7 @@ Mask = NDArray[np.bool_]
 
 _LEAST_GUTTER = 2  # cells
 _LEAST_SIDE = 0.18  # of the width: a narrower side is no column
+_LEAST_FILLED = 0.12  # the same, of most lines in it: numbers before or behind what they number are no column
 _LEAST_ROWS = 18  # cells beside one another on both sides of a gutter, or it is only a gap
 _ADJACENT = 14  # cells from the gutter within which a side's text must begin
 _CROSSING_ROWS = 2  # rows of cells that cross a gutter, or it is only a speck
@@ -67,6 +68,7 @@ def _find_gutter(occupied: Mask, prose: Mask, part: Part, weight: float) -> tupl
     margin = max(_ADJACENT // 2, round(_LEAST_SIDE * width))
     best, most = None, -np.inf
     clear = ~inside
+    first, last = inside.argmax(axis=1), width - inside[:, ::-1].argmax(axis=1)
     for middle in range(margin, width - margin - _LEAST_GUTTER):
         free = clear[:, middle : middle + _LEAST_GUTTER].all(axis=1)
         before, behind = slice(max(0, middle - _ADJACENT), middle), slice(middle + _LEAST_GUTTER, middle + _ADJACENT)
@@ -75,7 +77,9 @@ def _find_gutter(occupied: Mask, prose: Mask, part: Part, weight: float) -> tupl
         crossed = int(text[:, middle : middle + _LEAST_GUTTER].any(axis=1).sum())
         rows = int(parted.sum())
         if rows - weight * crossed >= _LEAST_ROWS and rows - crossed > most:
-            best, most = middle, rows - crossed
+            narrower = min(np.median(middle - first[parted]), np.median(last[parted] - middle))
+            if narrower >= _LEAST_FILLED * width:
+                best, most = middle, rows - crossed
     if best is None:
         return None
     free = clear[:, best : best + _LEAST_GUTTER].all(axis=1)

@@ -1,6 +1,7 @@
 """Pictures of lines as the line reader sees them, cut out of a page."""
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,9 @@ LETTERS = 7.6  # pixels: the height of small letters, as strokes are measured, i
 LONGEST_PART = 60.0  # times the height of small letters: a longer line is read in parts
 _MARGIN = 2  # pixels around a line, as the line reader sees it
 _SAMPLED_LINES, _SAMPLED_WIDTH = 5, 30.0  # lines, and times small letters of each, that tell which way up a page is
+_WIDE = 8.0  # times small letters: what stands farther apart is read apart
 _LONGEST = 1000  # pixels of a line; a longer one is read smaller
+_MOST_PIXELS = 300_000  # of a line or display; more of them cost memory and are never letters of the right size
 
 
 def split(row: Row) -> list[Rectangle]:
@@ -24,6 +27,15 @@ def split(row: Row) -> list[Rectangle]:
     left, top, right, bottom = row.box
     if row.cells:
         return _groups(row)
+    wide = [gap for gap in row.gaps if gap[1] > _WIDE * row.letters]
+    lefts = [left, *(middle + width // 2 for middle, width in wide)]
+    rights = [*(middle - width // 2 for middle, width in wide), right]
+    parts = [part for one, other in zip(lefts, rights, strict=True) for part in _shorter(row, one, other)]
+    return [(one, top, other, bottom) for one, other in parts]
+
+
+def _shorter(row: Row, left: int, right: int) -> Iterator[tuple[int, int]]:
+    """Cut what stands in a line from `left` to `right` between words until it is short enough."""
     count = math.ceil((right - left) / (LONGEST_PART * row.letters))
     edges = [left]
     for number in range(1, count if row.gaps else 1):
@@ -32,7 +44,7 @@ def split(row: Row) -> list[Rectangle]:
         near = [gap for gap in row.gaps if abs(gap[0] - aim) < reach and gap[0] > edges[-1]]
         if near:
             edges.append(max(near, key=lambda gap: min(gap[1], 1.2 * row.letters) - abs(gap[0] - aim) / reach)[0])
-    return [(one, top, other, bottom) for one, other in pairwise([*edges, right])]
+    return pairwise([*edges, right])
 
 
 def _groups(row: Row) -> list[Rectangle]:
@@ -50,7 +62,8 @@ def _groups(row: Row) -> list[Rectangle]:
 
 def cut(gray: NDArray[np.uint8], box: Rectangle, letters: float) -> Image.Image:
     """Cut a line out of a page, its letters as large as the line reader knows them."""
-    factor = min(LETTERS / letters, _LONGEST / (box[2] - box[0]))
+    width, height = box[2] - box[0], box[3] - box[1]
+    factor = min(LETTERS / letters, _LONGEST / width, math.sqrt(_MOST_PIXELS / max(1, width * height)))
     edge = math.ceil(_MARGIN / factor)
     rows, columns = gray.shape
     left, top = max(0, box[0] - edge), max(0, box[1] - edge)

@@ -1,12 +1,18 @@
-"""Numbers of lines in the margin: small strokes one above the other, with paper on both sides."""
+"""What is printed beside the text and between its parts, and not to be read: numbers of lines, dots of leaders.
+
+Numbers of lines are small strokes one above the other, with paper on both sides; leaders, as in a table of contents,
+are dots at one distance from one another.
+"""
 
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.engines.segmentation import Cells
 from unrender.images.pixels import stroke_boxes
 from unrender.reading.page.lines import Boxes
+from unrender.reading.page.places import TEXT
 from unrender.reading.page.straight import INK, Straight
 
 _PAPER = 255
@@ -16,19 +22,82 @@ _TOUCHING = 3.0  # the same: how wide digits are that touch
 _WIDEST = 4.0  # the same: of the numbers
 _FEWEST = 8  # of them
 _REACH = 0.25  # of the page's height, at least, that they are spread over
+_DOT, _DOT_STEP = 0.5, 3.0  # times the height of small letters: how large the dots of leaders are, how far apart
+_LEVEL, _UNEVEN = 0.15, 0.12  # the same: how far their feet and their distances differ at most
+_UNEVEN_PIXELS = 1.5
+_FEWEST_DOTS = 5
+_ABOVE, _BELOW, _APART, _NUMBER = 1.8, 0.5, 6.0, 10.0  # times small letters: around the feet of a line with leaders
 _OTHERS = 0.12  # share of other strokes that may stand between them: what spans the columns
 
 
 def without_line_numbers(straight: Straight) -> Straight:
     """Return the page with the numbers of its lines erased."""
     boxes = stroke_boxes(straight.gray < INK)
-    found = boxes[line_numbers(boxes, straight.letters)]
+    return _without(straight, boxes[line_numbers(boxes, straight.letters)])
+
+
+def without_leaders(straight: Straight) -> Straight:
+    """Return the page with the dots erased that lead from a title to the number of its page."""
+    boxes = stroke_boxes(straight.gray < INK)
+    return _without(straight, boxes[leader_dots(boxes, straight.letters)])
+
+
+def _without(straight: Straight, found: Boxes) -> Straight:
     if not len(found):
         return straight
     gray = straight.gray.copy()
     for left, top, right, bottom in found.tolist():
         gray[max(0, top - 1) : bottom + 1, max(0, left - 1) : right + 1] = _PAPER
     return replace(straight, gray=gray)
+
+
+def mark_leaders(cells: Cells, boxes: Boxes, dots: NDArray[np.bool_], letters: float, scale: float) -> Cells:
+    """Make a line of text, and the first of its block, of every line with a leader; there are `scale` cells to a pixel.
+
+    Where many lines end in numbers one below the other, the network would see tables and formulas.
+    """
+    if not dots.any():
+        return cells
+    kinds, begins = cells.kinds.copy(), cells.begins.copy()
+    for foot in np.unique(boxes[dots, 3]).tolist():
+        own = boxes[dots & (boxes[:, 3] == foot)]
+        top, bottom = foot - _ABOVE * letters, foot + _BELOW * letters
+        inside = (boxes[:, 1] < foot) & (boxes[:, 1] > top - letters) & (boxes[:, 3] < bottom + letters)
+        left = _reached(boxes[inside & (boxes[:, 0] < own[:, 0].min())], int(own[:, 0].min()), letters)
+        right = own[:, 2].max() + _NUMBER * letters
+        area = (
+            slice(max(0, int(top * scale)), int(bottom * scale) + 1),
+            slice(int(left * scale), int(right * scale) + 1),
+        )
+        kinds[:, *area], kinds[TEXT, *area], begins[area] = 0.0, 1.0, 1.0
+    return replace(cells, kinds=kinds, begins=begins)
+
+
+def _reached(boxes: Boxes, edge: int, letters: float) -> int:
+    """Return how far strokes go on to the left of an edge without a wide gap."""
+    for left, _, right, _ in boxes[(-boxes[:, 2]).argsort()].tolist():
+        if right < edge - _APART * letters:
+            break
+        edge = min(edge, left)
+    return edge
+
+
+def leader_dots(boxes: Boxes, letters: float) -> NDArray[np.bool_]:
+    """Say which strokes are dots in a row of at least five, each as far from the next."""
+    found = np.zeros(len(boxes), dtype=bool)
+    sizes = boxes[:, 2:] - boxes[:, :2]
+    dots = np.flatnonzero((sizes <= _DOT * letters).all(axis=1))
+    dots = dots[np.lexsort((boxes[dots, 0], boxes[dots, 3]))]
+    rows = np.split(dots, np.flatnonzero(np.diff(boxes[dots, 3]) > max(1.0, _LEVEL * letters)) + 1)
+    for row in rows:
+        row = row[boxes[row, 0].argsort()]
+        steps = np.diff(boxes[row, 0] + boxes[row, 2]) / 2
+        even = np.abs(np.diff(steps)) <= max(_UNEVEN_PIXELS, _UNEVEN * letters)
+        near = (steps[1:] < _DOT_STEP * letters) & (steps[:-1] < _DOT_STEP * letters)
+        for start, stop in _runs(even & near):
+            if stop - start + 2 >= _FEWEST_DOTS:
+                found[row[start : stop + 2]] = True
+    return found
 
 
 def line_numbers(boxes: Boxes, letters: float) -> NDArray[np.bool_]:

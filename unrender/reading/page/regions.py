@@ -1,25 +1,23 @@
 """What a page is made of: regions in reading order, each of one kind, with the lines that are to be read in it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unrender.engines.segmentation import Cells
-from unrender.images.pixels import find_strokes, stroke_boxes
+from unrender.images.pixels import find_strokes
 from unrender.reading.page.columns import Part, find_parts
 from unrender.reading.page.formulas import find_formulas, find_rows, give_numbers
 from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines
 from unrender.reading.page.paragraphs import BEGINS, join_blocks
 from unrender.reading.page.places import (
     CAPTION,
+    CODE,
     FIGURE,
-    FOLIO,
-    FOOTER,
     FOOTNOTE,
     FORMULA,
-    HEADER,
     HEADING,
     NOTHING,
     TABLE,
@@ -30,44 +28,38 @@ from unrender.reading.page.places import (
     union,
     union_of,
 )
-from unrender.reading.page.straight import INK, Straight
+from unrender.reading.page.straight import Straight
+from unrender.reading.page.strokes import FURNITURE, Strokes, agree_in_lines, find_inside, look_at, mean_in
 from unrender.reading.page.tables import find_cells
 
-_FURNITURE = (HEADER, FOOTER, FOLIO)
 _PROSE = (TEXT, HEADING, CAPTION, FOOTNOTE)
 _LEAST_CELLS = {FORMULA: 6, TABLE: 80, FIGURE: 40}
-_DIRT = 0.6  # the same: smaller strokes do not close a gutter
-_UNLIKELY = 0.6  # of a stroke to be nothing: above, it is dirt, a rule or a number in the margin
-_SPECK = 0.12  # of the letters' height: smaller strokes are dirt
+_DIRT = 0.6  # times the letters' height: smaller strokes do not close a gutter
+_BRIDGE = (-6.0, -1.2, 6.0, 0.4)  # the same: how far around themselves a leader's dots do
+_CLOSE, _TORN = 1.5, 0.6  # the same: words so close beside a table; and in how many of its rows they make it text
 _LINE_HEIGHT = 2.6  # times the letters' height: of a line of text, at most
 _SURELY = 0.9  # a formula where a line of text would begin
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
 
 
-@dataclass(frozen=True)
-class _Page:
-    """The strokes of a page: their boxes, how likely each kind is for each (strokes, kinds), and the kind."""
-
-    boxes: Boxes
-    likely: NDArray[np.float32]
-    kinds: NDArray[np.int64]
-    letters: float
-    cells: Cells
-    scale: float  # cells per pixel
-
-
 def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]:
     """Take a page apart; there are `scale` cells to a pixel."""
-    page = _look(straight, cells, scale)
+    page = look_at(straight, cells, scale)
     displays = list(_find_wholes(page, FORMULA))
     tables = [table for table in _find_wholes(page, TABLE) if not any(_covers(one.box, table.box) for one in displays)]
+    for table in list(tables):
+        kind = _what_else(page, table.box)
+        if kind is not None:
+            tables.remove(table)
+            page.decide(find_inside(page.boxes, table.box), kind)
     taken = np.zeros(len(page.boxes), dtype=bool)
     wholes: list[Region] = []
     for whole in [*_find_wholes(page, FIGURE), *tables]:
-        inside = np.flatnonzero(_inside(page.boxes, whole.box) & ~taken)
+        inside = np.flatnonzero(find_inside(page.boxes, whole.box) & ~taken)
         taken[inside] = True
         wholes.append(_filled(page, whole, inside))
-    furniture = np.isin(page.kinds, _FURNITURE) & ~taken
+    agree_in_lines(page, np.flatnonzero(~taken & (page.kinds != NOTHING)))
+    furniture = np.isin(page.kinds, FURNITURE) & ~taken
     running = ~taken & ~furniture & (page.kinds != NOTHING)
     parts = find_parts(*_masks(page, wholes, running))
     body = list(_in_order(page, parts, wholes, displays, np.flatnonzero(running)))
@@ -75,31 +67,21 @@ def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]
     return [*heads, *body, *feet]
 
 
-def _look(straight: Straight, cells: Cells, scale: float) -> _Page:
-    """Find the strokes and ask the cells what they are."""
-    boxes = stroke_boxes(straight.gray < INK)
-    sizes = np.maximum(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
-    boxes = boxes[sizes >= max(1.0, _SPECK * straight.letters)]
-    likely = _mean_in(cells.kinds, boxes, scale)
-    kinds = likely[:, 1:].argmax(axis=1) + 1
-    kinds[likely[:, NOTHING] > _UNLIKELY] = NOTHING
-    return _Page(boxes, likely, kinds, straight.letters, cells, scale)
+def _what_else(page: Strokes, box: Rectangle) -> int | None:
+    """Say what seems a table and is a part of something else: program code or text go on beside it."""
+    middles = (page.boxes[:, 1] + page.boxes[:, 3]) / 2
+    widths = page.boxes[:, 2] - page.boxes[:, 0]
+    inside, code = find_inside(page.boxes, box), page.kinds == CODE
+    beside = (middles > box[1]) & (middles < box[3]) & ~inside
+    if widths[beside & code].sum() + widths[inside & code].sum() > widths[inside & ~code].sum():
+        return CODE
+    near = (page.boxes[:, 0] < box[2] + _CLOSE * page.letters) & (page.boxes[:, 2] > box[0] - _CLOSE * page.letters)
+    words = beside & near & np.isin(page.kinds, _PROSE)
+    rows, torn = (len(np.unique(middles[chosen] // (2 * page.letters))) for chosen in (inside, words))
+    return TEXT if torn > _TORN * rows else None
 
 
-def _mean_in(maps: NDArray[np.float32], boxes: Boxes, scale: float) -> NDArray[np.float32]:
-    """Return the mean of each map (K, H, W) in each box: (boxes, K)."""
-    _, rows, columns = maps.shape
-    sums = np.pad(maps.astype(np.float64).cumsum(axis=1).cumsum(axis=2), ((0, 0), (1, 0), (1, 0)))
-    left, top = (np.clip((boxes[:, side] * scale).astype(int), 0, most - 1) for side, most in ((0, columns), (1, rows)))
-    right, bottom = (
-        np.clip(np.ceil(boxes[:, side] * scale).astype(int), start + 1, most)
-        for side, most, start in ((2, columns, left), (3, rows, top))
-    )
-    total = sums[:, bottom, right] - sums[:, top, right] - sums[:, bottom, left] + sums[:, top, left]
-    return np.asarray((total / ((bottom - top) * (right - left))).T, dtype=np.float32)
-
-
-def _find_wholes(page: _Page, kind: int) -> Iterator[Region]:
+def _find_wholes(page: Strokes, kind: int) -> Iterator[Region]:
     """Find the rectangles of one kind among the cells, and stretch them to the strokes of that kind."""
     shown = page.cells.kinds.argmax(axis=0) == kind
     grown = shown.copy()
@@ -111,14 +93,14 @@ def _find_wholes(page: _Page, kind: int) -> Iterator[Region]:
         if own.sum() < _LEAST_CELLS[kind]:
             continue
         box = tuple(round(side / page.scale) for side in (left, top, right, bottom))
-        members = _inside(page.boxes, (box[0], box[1], box[2], box[3])) & (page.kinds == kind)
+        members = find_inside(page.boxes, (box[0], box[1], box[2], box[3])) & (page.kinds == kind)
         if not members.any():
             continue
         likely = float(page.cells.kinds[kind][own].mean())
         yield Region(kind, union(page.boxes[members]), likely=likely)
 
 
-def _filled(page: _Page, whole: Region, members: NDArray[np.int64]) -> Region:
+def _filled(page: Strokes, whole: Region, members: NDArray[np.int64]) -> Region:
     """Find the rows of a table."""
     if whole.kind != TABLE or not members.size:
         return whole
@@ -127,14 +109,15 @@ def _filled(page: _Page, whole: Region, members: NDArray[np.int64]) -> Region:
 
 
 def _masks(
-    page: _Page, wholes: Sequence[Region], running: NDArray[np.bool_]
+    page: Strokes, wholes: Sequence[Region], running: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which cells hold anything of the body, and which of them running text."""
     shape = page.cells.begins.shape
     occupied, prose = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     sizes = np.maximum(page.boxes[:, 2] - page.boxes[:, 0], page.boxes[:, 3] - page.boxes[:, 1])
-    for number in np.flatnonzero(running & (sizes > _DIRT * page.letters)):
-        left, top, right, bottom = (page.boxes[number] * page.scale).tolist()
+    boxes = page.boxes + np.where(page.leaders[:, None], np.array(_BRIDGE) * page.letters, 0.0)
+    for number in np.flatnonzero(running & ((sizes > _DIRT * page.letters) | page.leaders)):
+        left, top, right, bottom = np.maximum(0, boxes[number] * page.scale).tolist()
         area = slice(int(top), int(bottom) + 1), slice(int(left), int(right) + 1)
         occupied[area] = True
         prose[area] |= page.kinds[number] in _PROSE
@@ -145,7 +128,7 @@ def _masks(
 
 
 def _in_order(
-    page: _Page,
+    page: Strokes,
     parts: Sequence[Part],
     wholes: Sequence[Region],
     displays: Sequence[Region],
@@ -158,7 +141,7 @@ def _in_order(
         members = running[homes == number]
         formulas = list[Region]()
         for display in displays:
-            inside = _inside(page.boxes[members], display.box)
+            inside = find_inside(page.boxes[members], display.box)
             inside[inside] = _is_formula(page, members[inside], part.left / page.scale)
             if inside.any() and not _stands_in_text(page, members[inside], members[~inside]):
                 formulas += find_formulas(page.boxes[members[inside]], page.letters, display.likely)
@@ -171,7 +154,7 @@ def _in_order(
         yield from regions
 
 
-def _is_formula(page: _Page, inside: NDArray[np.int64], margin: float) -> NDArray[np.bool_]:
+def _is_formula(page: Strokes, inside: NDArray[np.int64], margin: float) -> NDArray[np.bool_]:
     """Say which strokes in a display's rectangle are in rows of formulas: words of the text may stand between them."""
     formula = np.zeros(len(inside), dtype=bool)
     for row in find_rows(page.boxes[inside], page.letters) if inside.size else ():
@@ -184,7 +167,7 @@ def _is_formula(page: _Page, inside: NDArray[np.int64], margin: float) -> NDArra
     return formula
 
 
-def _stands_in_text(page: _Page, inside: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
+def _stands_in_text(page: Strokes, inside: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
     """Say whether there is as much text beside a formula that it must be a part of that line."""
     top, bottom = page.boxes[inside, 1].min(), page.boxes[inside, 3].max()
     middles = (page.boxes[others, 1] + page.boxes[others, 3]) / 2
@@ -203,7 +186,7 @@ def _covers(box: Rectangle, inner: Rectangle) -> bool:
     return larger and width > 0 and height > 0 and width * height > area / 2
 
 
-def _homes(page: _Page, parts: Sequence[Part], boxes: Boxes) -> NDArray[np.int64]:
+def _homes(page: Strokes, parts: Sequence[Part], boxes: Boxes) -> NDArray[np.int64]:
     """Return for each box the part that it stands in, or the nearest."""
     if not parts or not len(boxes):
         return np.zeros(len(boxes), dtype=np.int64)
@@ -214,7 +197,7 @@ def _homes(page: _Page, parts: Sequence[Part], boxes: Boxes) -> NDArray[np.int64
     return np.asarray((np.array(aside) + np.array(above)).argmin(axis=0), dtype=np.int64)
 
 
-def _line_region(page: _Page, line: Line) -> Region:
+def _line_region(page: Strokes, line: Line) -> Region:
     members = list(line.strokes)
     weights = (page.boxes[members, 2] - page.boxes[members, 0])[:, None]
     votes = (page.likely[members] * weights).sum(axis=0) / max(1, weights.sum())
@@ -223,9 +206,10 @@ def _line_region(page: _Page, line: Line) -> Region:
         votes[TEXT] += votes[FORMULA]
     votes[FORMULA] = 0
     kind = int(votes.argmax())
-    begins = _mean_in(page.cells.begins[None], np.array([line.box]), page.scale)[0, 0]
+    begins = mean_in(page.cells.begins[None], np.array([line.box]), page.scale)[0, 0]
     letters = _row_letters(page.boxes[members], page.letters)
-    row = Row(line.box, letters, (), float(begins), find_gaps(page.boxes[members], letters))
+    read = [one for one in members if not page.leaders[one]] or members
+    row = Row(line.box, letters, (), float(begins), find_gaps(page.boxes[read], letters))
     return Region(kind, line.box, (row,), likely=float(votes[kind] / max(1e-6, votes.sum())))
 
 
@@ -241,10 +225,10 @@ def _row_letters(boxes: Boxes, usual: float) -> float:
     return usual if 0.8 < found / usual < 1.25 else min(max(found, 0.6 * usual), 2.5 * usual)
 
 
-def _furniture_regions(page: _Page, members: NDArray[np.bool_]) -> tuple[list[Region], list[Region]]:
+def _furniture_regions(page: Strokes, members: NDArray[np.bool_]) -> tuple[list[Region], list[Region]]:
     """Return running heads with the page numbers beside them, and running feet with theirs."""
     found: list[Region] = []
-    for kind in _FURNITURE:
+    for kind in FURNITURE:
         chosen = [int(one) for one in np.flatnonzero(members & (page.kinds == kind))]
         for line in find_lines(page.boxes, chosen, page.letters):
             row = Row(line.box, page.letters)
@@ -254,9 +238,3 @@ def _furniture_regions(page: _Page, members: NDArray[np.bool_]) -> tuple[list[Re
     heads = [region for region in found if region.box[1] < middle]
     feet = [region for region in found if region.box[1] >= middle]
     return tuple(sorted(side, key=lambda region: (region.box[1], region.box[0])) for side in (heads, feet))  # type: ignore[return-value]
-
-
-def _inside(boxes: Boxes, box: Rectangle) -> NDArray[np.bool_]:
-    """Say which boxes have their middle in a rectangle."""
-    across, down = (boxes[:, 0] + boxes[:, 2]) / 2, (boxes[:, 1] + boxes[:, 3]) / 2
-    return np.asarray((across >= box[0]) & (across <= box[2]) & (down >= box[1]) & (down <= box[3]))

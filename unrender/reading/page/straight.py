@@ -9,7 +9,7 @@ from PIL import Image
 
 from unrender.documents import Box
 from unrender.images.paper import whiten
-from unrender.images.pixels import stroke_boxes
+from unrender.images.pixels import find_strokes, stroke_boxes
 from unrender.reading.page.lines import Boxes, find_lines
 
 Gray = NDArray[np.uint8]
@@ -28,7 +28,10 @@ _LIKE, _TALL, _REACHING = 0.2, 1.2, 0.2  # times small letters: alike, taller, a
 _ENOUGH = 1200  # strokes in the middle of a page
 _FEWEST_SMALL = 6  # small letters that tell where a line stands
 _MORE = 1.2  # times as many letters reach below as above
+_DARK_SIDE = 0.4  # of a side of the picture: what is dark that far along it, from the very edge, is not of the page
 _SPREAD = 0.12  # heights this near belong to letters of one size
+_SQUARE = 0.8  # share of the commonest strokes that are as wide as high: more are no letters
+_DOTS = 1.6  # times the height of dots: letters are higher
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Straight:
 
 def straighten(image: Image.Image) -> Straight:
     """Whiten the paper of a page, level its lines and turn it the right way up."""
-    gray = Image.fromarray(whiten(image.convert("L")))
+    gray = Image.fromarray(_without_border(whiten(image.convert("L"))))
     letters = letter_height(np.asarray(gray))
     if not letters:
         return Straight(np.asarray(gray), 0.0, 0.0, 0, *image.size)
@@ -82,6 +85,20 @@ def straighten(image: Image.Image) -> Straight:
     if is_upside_down(stroke_boxes(np.asarray(gray) < INK), letters):
         gray, turns = _turned(gray, 2), (turns + 2) % 4
     return Straight(np.asarray(gray), letters, angle, turns, *image.size)
+
+
+def _without_border(gray: Gray) -> Gray:
+    """Make white what a scanner saw beside the page, and bars that reach its edge: dark from one side far along it."""
+    ink = gray < INK
+    sides = (ink[0], ink[-1], ink[:, 0], ink[:, -1])
+    if max(side.mean() for side in sides) < _DARK_SIDE:
+        return gray
+    boxes, numbers = find_strokes(ink)
+    high, wide = gray.shape
+    touching = (boxes[:, :2] == 0).any(axis=1) | (boxes[:, 2] == wide) | (boxes[:, 3] == high)
+    long = (boxes[:, 2] - boxes[:, 0] > _DARK_SIDE * wide) | (boxes[:, 3] - boxes[:, 1] > _DARK_SIDE * high)
+    border = np.append(touching & long, False)[numbers]  # what is no ink has the number -1
+    return np.where(border, np.uint8(255), gray)
 
 
 def is_upside_down(boxes: Boxes, letters: float) -> bool:
@@ -109,7 +126,17 @@ def letter_height(gray: Gray) -> float:
     boxes = stroke_boxes(small < INK)
     heights, widths = boxes[:, 3] - boxes[:, 1], boxes[:, 2] - boxes[:, 0]
     like = (heights >= _SMALLEST) & (heights <= _LARGEST) & (widths <= 8 * heights) & (heights <= 4 * widths)
-    heights = heights[like]
+    heights, widths = heights[like], widths[like]
+    found = _commonest(heights)
+    alike = np.abs(heights - found) <= max(1.0, _SPREAD * found)
+    square = np.abs(widths - heights) <= max(1.0, _SPREAD * found)
+    if found and square[alike].mean() > _SQUARE:  # dots of leaders: letters differ in width
+        found = _commonest(heights[heights > _DOTS * found]) or found
+    return float(found * step)
+
+
+def _commonest(heights: NDArray[np.int64]) -> float:
+    """Return the mean of the heights around the commonest; 0 where there are too few."""
     if len(heights) < _LEAST_LETTERS:
         return 0.0
     counts = np.bincount(heights).astype(np.float64)
@@ -117,7 +144,7 @@ def letter_height(gray: Gray) -> float:
     peak = int(near.argmax())
     reach = max(1, round(_SPREAD * peak))
     span = np.arange(max(0, peak - reach), min(len(counts), peak + reach + 1))
-    return float((span * counts[span]).sum() / counts[span].sum() * step)
+    return float((span * counts[span]).sum() / counts[span].sum())
 
 
 def _measure_skew(gray: Gray, letters: float) -> tuple[float, bool]:

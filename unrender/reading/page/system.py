@@ -18,7 +18,7 @@ from unrender.reading.considering import Look
 from unrender.reading.looks import Looking
 from unrender.reading.page.assembly import make_page
 from unrender.reading.page.cuts import cut, sample_lines, split
-from unrender.reading.page.margins import without_line_numbers
+from unrender.reading.page.margins import without_leaders, without_line_numbers
 from unrender.reading.page.places import FORMULA, Region
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import NoLoop, ReadRow, read_row
@@ -141,7 +141,7 @@ class PageSystem:
         straight = without_line_numbers(straight)
         ink, scale = _low_resolution(straight.gray, straight.letters)
         regions = tuple(find_regions(straight, self.segmenter(ink), scale))
-        pictures = list(_pictures(straight, regions, apart=self.formulas is not None))
+        pictures = list(_pictures(without_leaders(straight), regions, apart=self.formulas is not None))
         displays = [picture for picture in pictures if picture.display]
         return _Job(sheet, straight, regions, [one for one in pictures if not one.display], displays)
 
