@@ -25,6 +25,7 @@ from PIL import Image
 from rapidfuzz.distance import Levenshtein
 from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
+from wordpieces import learn_pieces, rewrite, split_piece
 
 from unrender import checkpoints
 from unrender.formats import write
@@ -46,10 +47,9 @@ from unrender.training.page.blocks import FIGURE, FURNITURE
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, draft, read_documents
 from unrender.training.page.drawing import POINTS_PER_INCH, draw_pages, in_pixels, shrink
-from unrender.training.page.labels import READER_DPI, READER_POINTS, drawing_dpi, has_places, label_of
+from unrender.training.page.samples import READER_DPI, READER_POINTS, drawing_dpi, has_places, label_of
+from unrender.training.page.sets import make_tokenizer
 from unrender.training.page.styles import choose_style
-from unrender.training.page.vocabulary import make_tokenizer
-from unrender.training.page.wordpieces import learn_pieces, rewrite, split_piece
 from unrender.training.recipe import Schedule
 from unrender.training.recipes import PAGE
 from unrender.training.starts import fresh, start_from
