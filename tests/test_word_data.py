@@ -68,3 +68,10 @@ def test_words_of_one_photo_are_held_out_together(tmp_path: Path):
         held.setdefault(crop.name.split("_")[0], set()).add(crop.held)
     assert all(len(values) == 1 for values in held.values())
     assert {value for values in held.values() for value in values} == {True, False}
+
+
+def test_a_faint_photo_is_still_seen_after_the_camera() -> None:
+    faint = np.full((32, 120), 120, np.uint8)
+    faint[8:24, 20:100:8] = 100
+    seen, _ = Camera(noise=1.0, coarse=0.0, blur=0.0)(faint, np.zeros((0, 4), np.float32), np.random.default_rng(3))
+    assert np.percentile(seen, 98) - np.percentile(seen, 2) > 60

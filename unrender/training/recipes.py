@@ -77,34 +77,35 @@ FORMULA = PreparedCourse(
 
 # What people bring, for a model that can read already: give it with --start.
 _PEOPLE = (
-    ("everyday", 0.11),
-    ("articles", 0.10),
+    ("everyday", 0.10),
+    ("articles", 0.08),
     ("lines", 0.07),
-    ("browser", 0.11),
-    ("plots", 0.04),
+    ("browser", 0.12),
+    ("plots", 0.05),
     ("symbols", 0.03),
-    ("fonts", 0.05),
-    ("short", 0.05),
+    ("fonts", 0.04),
+    ("short", 0.04),
     ("display", 0.10),
     ("short-hand", 0.02),
-    ("display-hand", 0.03),
+    ("display-hand", 0.05),
     ("printed-train", 0.09),
-    ("handwritten-train", 0.07),
+    ("handwritten-train", 0.08),
     ("crohme", 0.05),
-    ("pens", 0.08),
+    ("pens", 0.09),
 )
 FURTHER = replace(
     FORMULA,
     stages=(
-        Stage(samples=36_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.5, fade=0.01),
+        Stage(samples=110_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6, fade=0.01),
     ),
     recipe=replace(
         FORMULA.recipe,
         naming=0.3,
-        samples=36_000,
+        samples=110_000,
         schedule=Schedule(peak=1e-3, warm_up=300),
         half=True,
-        seed=11,
+        seed=12,
+        validate_seconds=2400,
     ),
     augmentation=replace(_VARIED, smallest=0.7, largest=1.3, coarse=0.12, photographed=0.12),
 )
@@ -172,20 +173,20 @@ WORD = PreparedCourse(
 
 # The word reader further, with more of the scenes: give it with --start.
 _MORE_SCENES = (
-    ("words", 0.26),
-    ("phrases", 0.12),
+    ("words", 0.24),
+    ("phrases", 0.11),
     ("lines", 0.10),
-    ("scene-train", 0.26),
-    ("receipt-train", 0.14),
+    ("scene-train", 0.30),
+    ("receipt-train", 0.13),
     ("typed-train", 0.09),
     ("hand-train", 0.03),
 )
 WORD_FURTHER = replace(
     WORD,
     stages=(
-        Stage(samples=160_000, max_tokens=110, batch=48, cost=400_000, mix=_MORE_SCENES, learning_rate=0.8, fade=0.01),
+        Stage(samples=320_000, max_tokens=110, batch=48, cost=400_000, mix=_MORE_SCENES, learning_rate=0.8, fade=0.01),
     ),
-    recipe=replace(WORD.recipe, samples=160_000, seed=21, average=0.9995),
+    recipe=replace(WORD.recipe, samples=320_000, seed=22, average=0.9995),
 )
 
 # Donut as it was taught (seed 000), at our size: first to read all the text of strips of receipts and other documents,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from fontTools.ttLib import TTFont
+from fontTools.ttLib import TTFont, TTLibError
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
@@ -124,8 +124,13 @@ def _cut(gray: Gray, ends: NDArray[np.float64], line: tuple[int, int], rng: np.r
 
 
 def _known(path: Path) -> frozenset[str]:
-    with TTFont(path, lazy=True) as font:
-        codes = font.getBestCmap() or {}
+    """Return which characters of the alphabet a font has; none where it cannot be opened."""
+    try:
+        _open(path, _SIZES[0])
+        with TTFont(path, lazy=True) as font:
+            codes = font.getBestCmap() or {}
+    except (OSError, TTLibError):
+        return frozenset()
     return frozenset(character for character in ALPHABET if ord(character) in codes)
 
 
