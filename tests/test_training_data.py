@@ -122,6 +122,17 @@ def test_a_batch_is_alike_in_size_and_padded_to_the_multiple(stream):
         assert not batch.pixels.shape[3] % 8
 
 
+def test_the_pictures_of_a_batch_grow_and_shrink_together(tmp_path):
+    write_cache(tmp_path, VOCABULARY, [Sample(np.zeros((40, 40), np.uint8), (5, 6))] * 64)
+    stages = (Stage(samples=100, max_tokens=9, batch=8, mix=(("set", 1.0),)),)
+    growing = replace(PLAIN, scale=1.0, smallest=0.5, largest=2.0)
+    stream = BatchStream({"set": Cache(tmp_path)}, stages, FRAMING, growing, seed=0)
+    batches = [next(stream.batches(number, 0, 0)) for number in range(4)]
+    heights = [batch.sizes[:, 0] if batch.sizes is not None else batch.pixels.shape[2] for batch in batches]
+    assert all(np.ptp(several) <= 2 for several in heights)  # margins of a pixel
+    assert np.ptp([np.mean(several) for several in heights]) > 8
+
+
 def test_a_batch_is_what_reading_would_make_of_its_pictures(tmp_path):
     """With nothing varied but the margin, which reading sets to the same, the pixels agree to the bit."""
     inked = [np.random.default_rng(seed).integers(0, 150, (9 + seed, 20 + 5 * seed), np.uint8) for seed in range(3)]

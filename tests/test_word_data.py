@@ -33,8 +33,8 @@ def test_a_camera_keeps_the_height_and_is_the_same_again(seed: int):
     gray = np.full((HEIGHT, 90), 255, dtype=np.uint8)
     gray[8:24, 10:80:9] = 0
     boxes = np.array([[10, 0, 19, HEIGHT]], dtype=np.float32)
-    first, moved = Camera()(gray, boxes, np.random.default_rng(seed))
-    again, _ = Camera()(gray, boxes, np.random.default_rng(seed))
+    first, moved = Camera()(gray, boxes, np.random.default_rng(seed), seed / 12)
+    again, _ = Camera()(gray, boxes, np.random.default_rng(seed), seed / 12)
     assert first.shape[0] == HEIGHT
     assert first.shape[1] <= MAX_WIDTH
     assert np.array_equal(first, again)
@@ -73,5 +73,6 @@ def test_words_of_one_photo_are_held_out_together(tmp_path: Path):
 def test_a_faint_photo_is_still_seen_after_the_camera() -> None:
     faint = np.full((32, 120), 120, np.uint8)
     faint[8:24, 20:100:8] = 100
-    seen, _ = Camera(noise=1.0, coarse=0.0, blur=0.0)(faint, np.zeros((0, 4), np.float32), np.random.default_rng(3))
+    camera, none = Camera(noise=1.0, coarse=0.0, blur=0.0), np.zeros((0, 4), np.float32)
+    seen, _ = camera(faint, none, np.random.default_rng(3), 0.5)
     assert np.percentile(seen, 98) - np.percentile(seen, 2) > 60

@@ -45,10 +45,10 @@ class Augmentation:
     photographed: float = 0.0  # share of pictures that go through a camera and the cleaning of the reader
 
     def __call__(
-        self, gray: Gray, boxes: NDArray[np.float32], rng: np.random.Generator
+        self, gray: Gray, boxes: NDArray[np.float32], rng: np.random.Generator, size: float
     ) -> tuple[Gray, NDArray[np.float32]]:
-        """Vary one picture and move the boxes (n, 4) in it along."""
-        return augment_placed(gray, boxes, self, rng)
+        """Vary one picture and move the boxes (n, 4) in it along; `size`, from 0 to 1, says how large it becomes."""
+        return augment_placed(gray, boxes, self, rng, size)
 
 
 AUGMENTATION = Augmentation()
@@ -56,16 +56,17 @@ AUGMENTATION = Augmentation()
 
 def augment(gray: Gray, settings: Augmentation, rng: np.random.Generator) -> Gray:
     """Vary one picture (dark ink on white)."""
-    return augment_placed(gray, np.zeros((0, 4), dtype=np.float32), settings, rng)[0]
+    return augment_placed(gray, np.zeros((0, 4), dtype=np.float32), settings, rng, float(rng.random()))[0]
 
 
 def augment_placed(
-    gray: Gray, boxes: NDArray[np.float32], settings: Augmentation, rng: np.random.Generator
+    gray: Gray, boxes: NDArray[np.float32], settings: Augmentation, rng: np.random.Generator, size: float
 ) -> tuple[Gray, NDArray[np.float32]]:
     """Vary one picture and move the boxes (n, 4) in it along; Nougat's distortions move them by next to nothing."""
-    if rng.random() < settings.scale:
+    if size < settings.scale:
         before = gray.shape
-        gray = _rescaled(gray, float(rng.uniform(settings.smallest, _largest(gray, settings))))
+        span = _largest(gray, settings) - settings.smallest
+        gray = _rescaled(gray, settings.smallest + span * size / settings.scale)
         down, across = (new / old for new, old in zip(gray.shape, before, strict=True))
         boxes = boxes * np.array([across, down, across, down], dtype=np.float32)
     if settings.photographed and rng.random() < settings.photographed:

@@ -19,8 +19,8 @@ from unrender.training.data import Cache, Gray
 
 Ids = NDArray[np.int64]
 Boxes = NDArray[np.float32]
-_BATCHES_PER_BLOCK = 256
-_LIKE_HEIGHT, _LIKE_LENGTH = 1.35, 1.6  # heights and lengths within such a factor go together, sorted by width
+_BATCHES_PER_BLOCK = 512
+_LIKE_HEIGHT, _LIKE_LENGTH = 1.35, 2.0  # heights and lengths within such a factor go together, sorted by width
 IGNORED = -100  # a target that does not count
 
 
@@ -39,9 +39,13 @@ class BatchLike(Protocol):
 
 
 class Variation(Protocol):
-    """What happens to a picture (dark on light) and to the boxes (n, 4) in it on the way into a batch."""
+    """What happens to a picture (dark on light) and to the boxes (n, 4) in it on the way into a batch.
 
-    def __call__(self, gray: Gray, boxes: Boxes, rng: np.random.Generator) -> tuple[Gray, Boxes]: ...
+    `size`, from 0 to 1, says how large it becomes. It is drawn once for a batch, whose pictures are alike in size and
+    so stay alike; drawn for each, it would pad a batch to three times its pixels.
+    """
+
+    def __call__(self, gray: Gray, boxes: Boxes, rng: np.random.Generator, size: float) -> tuple[Gray, Boxes]: ...
 
 
 AnyBatch = TypeVar("AnyBatch", bound=BatchLike)
@@ -198,16 +202,17 @@ class BatchStream:
     def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
         for position, members in enumerate(self.block(number, seen)):
             if position >= index:
-                samples = [self._sample(*member, [number, position, row]) for row, member in enumerate(members)]
+                size = float(np.random.default_rng([self._seed, number, position]).random())
+                samples = [self._sample(*member, [number, position, row], size) for row, member in enumerate(members)]
                 batch = assemble(samples[part::parts] or samples[:1], self._framing)
                 yield replace(batch, name=f"{members[0][0]} {members[0][1]}", whole=len(members))
 
-    def _sample(self, name: str, index: int, numbers: list[int]) -> Framed:
+    def _sample(self, name: str, index: int, numbers: list[int], size: float) -> Framed:
         """Augment and frame one picture and its label; the same numbers give the same result."""
         framing, rng = self._framing, np.random.default_rng([self._seed, *numbers])
         boxes = self._caches[name].boxes(index).astype(np.float32)
         boxes[boxes[:, 0] < 0] = np.nan
-        picture, boxes = self._vary(self._caches[name].gray(index), boxes, rng)
+        picture, boxes = self._vary(self._caches[name].gray(index), boxes, rng, size)
         inputs, targets = frame(self._caches[name].tokens(index), framing, rng, self._token_noise)
         return Framed(normalise(picture, framing.image), inputs, targets, boxes, name in self._caseless)
 

@@ -58,7 +58,7 @@ FORMULA = PreparedCourse(
         Stage(samples=16_000, max_tokens=6, batch=16, mix=_PRINTED),
         Stage(samples=40_000, max_tokens=10, batch=16, mix=_PRINTED),
         Stage(samples=70_000, max_tokens=20, batch=16, mix=_SOME_HAND),
-        Stage(samples=110_000, max_tokens=40, batch=24, mix=_ALL),
+        Stage(samples=70_000, max_tokens=40, batch=24, mix=_ALL),
         Stage(samples=500_000, max_tokens=150, batch=24, cost=1_200_000, mix=_ALL, learning_rate=0.8),
         Stage(samples=700_000, max_tokens=150, batch=24, cost=1_200_000, mix=_OFFICIAL, learning_rate=0.8, fade=0.02),
     ),
@@ -96,18 +96,19 @@ _PEOPLE = (
 FURTHER = replace(
     FORMULA,
     stages=(
-        Stage(samples=110_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6, fade=0.01),
+        Stage(samples=70_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6, fade=0.01),
     ),
     recipe=replace(
         FORMULA.recipe,
         naming=0.3,
-        samples=110_000,
+        samples=70_000,
         schedule=Schedule(peak=1e-3, warm_up=300),
         half=True,
         seed=12,
         validate_seconds=2400,
     ),
     augmentation=replace(_VARIED, smallest=0.7, largest=1.3, coarse=0.12, photographed=0.12),
+    quick=80,
 )
 
 # Single lines, short ones first. Give the formula reader with --start. A line costs a third of three lines, and the
@@ -125,6 +126,14 @@ PAGE = PreparedCourse(
     ),
     recipe=replace(FORMULA.recipe, naming=0.3, samples=72_000, schedule=Schedule(peak=8e-4, warm_up=300)),
     augmentation=Augmentation(scale=0.5, smallest=0.8, largest=1.25, coarse=0.2, coarsest=0.5, darken=0.3, margin=2),
+)
+
+# The page reader further: give it with --start.
+PAGE_FURTHER = replace(
+    PAGE,
+    stages=(Stage(samples=28_000, max_tokens=160, batch=16, cost=500_000, mix=_LINES, learning_rate=0.7, fade=0.01),),
+    recipe=replace(PAGE.recipe, samples=28_000, half=True, seed=41, validate_seconds=3600),
+    quick=60,
 )
 
 _MADE_WORDS = (("words", 1.0),)
@@ -184,9 +193,9 @@ _MORE_SCENES = (
 WORD_FURTHER = replace(
     WORD,
     stages=(
-        Stage(samples=320_000, max_tokens=110, batch=48, cost=400_000, mix=_MORE_SCENES, learning_rate=0.8, fade=0.01),
+        Stage(samples=260_000, max_tokens=110, batch=48, cost=400_000, mix=_MORE_SCENES, learning_rate=0.8, fade=0.01),
     ),
-    recipe=replace(WORD.recipe, samples=320_000, seed=22, average=0.9995),
+    recipe=replace(WORD.recipe, samples=260_000, seed=22, average=0.9995),
 )
 
 # Donut as it was taught (seed 000), at our size: first to read all the text of strips of receipts and other documents,
@@ -246,6 +255,7 @@ _COURSES: dict[str, _Train] = {
     "formula": partial(runs.train, FORMULA),
     "formula-further": partial(runs.train, FURTHER),
     "page": partial(runs.train, PAGE),
+    "page-further": partial(runs.train, PAGE_FURTHER),
     "word": partial(runs.train, WORD),
     "word-further": partial(runs.train, WORD_FURTHER),
     **{name: partial(runs.train, course) for name, course in SYSTEMS.items()},

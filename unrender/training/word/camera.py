@@ -41,15 +41,16 @@ class Camera:
     embossed: float = 0.12  # with a shadow, or in outlines
     shaken: float = 0.08  # by a hand that moved
 
-    def __call__(self, gray: Gray, boxes: Boxes, rng: np.random.Generator) -> tuple[Gray, Boxes]:
-        """Vary one picture and move the boxes (n, 4) in it along."""
+    def __call__(self, gray: Gray, boxes: Boxes, rng: np.random.Generator, size: float) -> tuple[Gray, Boxes]:
+        """Vary one picture and move the boxes (n, 4) in it along; `size`, from 0 to 1, says how wide it becomes."""
         happens = rng.random(14)
         if np.mean((gray < _PURE) | (gray > 255 - _PURE)) < _PRINTED:  # a camera has seen it already
             gray = _stretch_contrast(gray)
             happens[_LIGHT] /= _AGAIN
             happens[5] = happens[12] = 1.0
-        if happens[0] < self.stretch:
-            gray, boxes = _stretched(gray, boxes, float(rng.uniform(self.narrowest, self.widest)))
+        if size < self.stretch:
+            factor = self.narrowest + (self.widest - self.narrowest) * size / self.stretch
+            gray, boxes = _stretched(gray, boxes, factor)
         if happens[1] < self.stroke:
             kernel = np.ones((2, 2), np.uint8)
             gray = np.asarray((cv2.erode if rng.random() < 0.6 else cv2.dilate)(gray, kernel), dtype=np.uint8)
