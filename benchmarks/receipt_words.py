@@ -26,7 +26,7 @@ from unrender.checkpoints import load
 from unrender.documents import Box
 from unrender.evaluation.datasets import Example
 from unrender.evaluation.datasets.folders import open_sroie
-from unrender.images.strips import Strip
+from unrender.images.lines import Strip
 from unrender.metrics import record_f1
 from unrender.reading.labels import LabelSystem
 from unrender.reading.reader import Reader

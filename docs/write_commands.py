@@ -9,7 +9,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 
 from typer.models import ArgumentInfo, OptionInfo
 
-from unrender.cli.main import app
+from unrender.cli import app
 
 PAGE = Path(__file__).parent / "commands.md"
 _HEAD = """# Commands

@@ -35,7 +35,7 @@ class Ran:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Run the command line in this process, as the shell would."""
-    from unrender.cli.main import main
+    from unrender.cli import main
 
     def command(*arguments: object) -> Ran:
         with pytest.raises(SystemExit) as exit:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unrender.checkpoints import load
-from unrender.cli.main import app
+from unrender.cli import app
 from unrender.decoding.calibration import AS_IT_IS, confidence_of, fit_line, log_odds, without_usual_doubt
 from unrender.evaluation.calibrate import cross_validated_error, fit_lines
 from unrender.evaluation.scoring import Judged

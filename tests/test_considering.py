@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from unrender.decoding.paths import Decoded
+from unrender.images.lines import Strip
 from unrender.images.opening import Placement
-from unrender.images.strips import Strip
 from unrender.models.config import Generation
 from unrender.reading.considering import Aim, Look, Strips, consider, surest_way
 from unrender.reading.ink import Grid

@@ -122,7 +122,7 @@ def _is_room(name: str) -> bool:
 
 
 def test_help_loads_nothing_heavy():
-    script = "import sys, unrender, unrender.cli.main; print(*sys.modules)"
+    script = "import sys, unrender, unrender.cli; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "PIL", "onnxruntime", "torch", "tokenizers", "rapidfuzz", "pypdfium2"} & set(loaded)
 

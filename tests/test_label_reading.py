@@ -12,11 +12,11 @@ from PIL import Image
 
 from unrender.checkpoints import load, save
 from unrender.checkpoints.vocabulary import wordpiece
+from unrender.cli.delivery import draw_overlay
 from unrender.documents import Box, Page
 from unrender.errors import ConfigError, ImageError, ModelError
 from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.evaluate import evaluate
-from unrender.formats.overlay import draw
 from unrender.images.opening import open_pages
 from unrender.layers.spatial import LabelModel
 from unrender.reading.labels import LabelSystem
@@ -234,7 +234,7 @@ def test_the_command_line_prints_fields_as_json_and_draws_them(folder, picture, 
 
 def test_an_overlay_shows_where_fields_stand(work):
     image = Image.new("RGB", (100, 100), "white")
-    drawn = np.array(draw(image, read_one(work, image)))
+    drawn = np.array(draw_overlay(image, read_one(work, image)))
     assert (drawn[80:88, 10:60] != 255).any()
     assert (drawn[95:, 70:] == 255).all()
 

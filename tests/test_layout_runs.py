@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from unrender.engines.segmentation import OnnxSegmenter
-from unrender.layers.segmentation import Segmenter
-from unrender.models.segmentation import KINDS, SegmentationConfig
+from unrender.layers.cnn import Segmenter
+from unrender.models.page import KINDS, SegmentationConfig
 from unrender.training import runs
 from unrender.training.batches import IGNORED
 from unrender.training.page.layout_runs import LayoutCourse, LayoutNoise, LayoutStream, beginnings, vary

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from unrender.reading.receipt.amounts import parse_amount
-from unrender.reading.receipt.dates import parse_date
 from unrender.reading.receipt.fields import FIELDS, LABELS
+from unrender.reading.receipt.values import parse_amount, parse_date
 from unrender.training.receipt.made_documents import make_document
 from unrender.training.receipt.made_others import make_other
 from unrender.training.receipt.made_receipts import make_marked

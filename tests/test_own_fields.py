@@ -19,9 +19,8 @@ from unrender.reading.labels import LabelSystem
 from unrender.reading.reader import Reader
 from unrender.reading.receipt.fields import FIELDS, LABELS, names_of
 from unrender.reading.systems import Input
-from unrender.training.receipt.graph_weights import read_weights
 from unrender.training.receipt.made_documents import make_document
-from unrender.training.receipt.own_fields import OwnFieldsCourse, own_labels, own_page
+from unrender.training.receipt.own_fields import OwnFieldsCourse, own_labels, own_page, read_weights
 from unrender.training.recipe import Recipe, Schedule
 from unrender.training.runs import Request, train
 

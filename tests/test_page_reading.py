@@ -16,22 +16,19 @@ from unrender.formats import write
 from unrender.formats.marked import balanced, enclosed, inline_markdown, join_lines
 from unrender.images.opening import PageText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
-from unrender.models.segmentation import KINDS
+from unrender.models.page import KINDS
 from unrender.reading.choice import look, looks_like_page
-from unrender.reading.page.code import write_code
+from unrender.reading.page import PageSystem, _low_resolution
+from unrender.reading.page.blocks import join_wrapped
 from unrender.reading.page.columns import find_parts
 from unrender.reading.page.cuts import cut, split
-from unrender.reading.page.displays import write_display
-from unrender.reading.page.hyphens import settle_hyphens
 from unrender.reading.page.layers import Layer, corrected
-from unrender.reading.page.margins import without_leaders
 from unrender.reading.page.places import CODE, FOOTER, FORMULA, TABLE, TEXT, Row
 from unrender.reading.page.regions import find_regions
-from unrender.reading.page.rows import ReadRow, read_row, without_loop
+from unrender.reading.page.rows import ReadRow, read_row, settle_hyphens, without_loop, write_code, write_display
 from unrender.reading.page.signs import Sign
 from unrender.reading.page.straight import straighten
-from unrender.reading.page.system import PageSystem, _low_resolution
-from unrender.reading.page.tables import join_wrapped
+from unrender.reading.page.strokes import without_leaders
 from unrender.reading.reader import Reader
 from unrender.reading.text import TextSystem
 from unrender.tokens import LatexTokenizer

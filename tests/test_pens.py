@@ -11,12 +11,13 @@ from unrender.training.formula.labels import Formula
 from unrender.training.formula.pen_set import can_be_written
 from unrender.training.formula.pens import bounds, picture, take_manner, write
 from unrender.training.formula.pointing import lay_out_marked
-from unrender.training.formula.skeletons import thin, trace
 from unrender.training.formula.writers import (
     PenSymbol,
     Writers,
     read_crohme,
     read_detexify,
+    thin,
+    trace,
     without_odd,
 )
 from unrender.typesetting import Layout, PlacedGlyph, Rule, Style

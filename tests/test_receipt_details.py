@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from unrender.documents import Box
-from unrender.reading.receipt.amounts import find_currency
+from unrender.reading.labels import UNLIKELY, likeness
 from unrender.reading.receipt.clues import is_american
-from unrender.reading.receipt.dates import parse_date, parse_time
-from unrender.reading.receipt.details import Details, TaxLine, find_details
+from unrender.reading.receipt.details import Details, Item, TaxLine, find_details, find_items
 from unrender.reading.receipt.fields import find_fields
-from unrender.reading.receipt.items import Item, find_items
-from unrender.reading.receipt.likeness import UNLIKELY, likeness
 from unrender.reading.receipt.rows import Row, find_rows
+from unrender.reading.receipt.values import find_currency, parse_date, parse_time
 from unrender.words import Line, Word, split_lines
 
 KASSENBON = [

@@ -12,9 +12,9 @@ from PIL import Image
 
 from unrender.checkpoints import load, resolve
 from unrender.reading.labels import LabelSystem
-from unrender.reading.receipt.amounts import parse_amount
 from unrender.reading.receipt.details import DETAILS
 from unrender.reading.receipt.fields import FIELDS
+from unrender.reading.receipt.values import parse_amount
 from unrender.training.receipt.made_documents import MadeDocument, make_document
 from unrender.words import WordPage
 
@@ -92,7 +92,7 @@ def test_the_command_line_reads_a_receipt_without_torch(tmp_path):
     made.image.save(tmp_path / "receipt.png")
     words = write_words(made.page, tmp_path / "words.json")
     command = ["read", tmp_path / "receipt.png", "-t", "receipt", "--words", words, "--overlay", tmp_path / "seen.png"]
-    script = "import sys; sys.modules['torch'] = None\nfrom unrender.cli.main import main; main(sys.argv[1:])"
+    script = "import sys; sys.modules['torch'] = None\nfrom unrender.cli import main; main(sys.argv[1:])"
     ran = subprocess.run([sys.executable, "-c", script, *map(str, command)], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     fields = json.loads(ran.stdout)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from unrender.documents import Box
-from unrender.reading.receipt.amounts import parse_amount
-from unrender.reading.receipt.dates import parse_date
 from unrender.reading.receipt.fields import FIELDS, LABELS, Calibration, field_probabilities, find_fields
 from unrender.reading.receipt.keywords import fold
+from unrender.reading.receipt.values import parse_amount, parse_date
 from unrender.training.receipt.sets import IGNORED, find_run, label_receipt
 from unrender.words import Line, Word, split_lines
 

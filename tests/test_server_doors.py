@@ -12,8 +12,7 @@ import uvicorn
 from serving import bar, saying_reader
 from starlette.datastructures import Headers
 
-from unrender.server import Hosts, Limits, Shelf, configure, create_app
-from unrender.server.connections import Quiet, socket_limit
+from unrender.server import Hosts, Limits, Quiet, Shelf, configure, create_app, socket_limit
 from unrender.server.gate import names_of
 from unrender.server.problems import HttpError
 

@@ -11,10 +11,10 @@ from unrender.engines.torch_engine import TorchEngine
 from unrender.models.config import CnnConfig, Generation, ImagePrep, SwinConfig, TextConfig
 from unrender.reading.reader import Reader
 from unrender.reading.text import TextSystem
-from unrender.training.examples import ExampleStream
 from unrender.training.loop import Trainer
 from unrender.training.objectives import Transcription
 from unrender.training.recipe import Recipe, Schedule
+from unrender.training.text_runs import ExampleStream
 
 _SWIN = SwinConfig(width=16, depths=(2, 2), heads=(2, 4), window=4, drop_path=0.0)
 _CANVAS = ImagePrep(height=32, width=64)

@@ -14,11 +14,11 @@ from unrender.tokens import LatexTokenizer
 from unrender.training.augment import Augmentation
 from unrender.training.batches import Batch, BatchStream, Framing, Stage
 from unrender.training.data import BOXES, Cache, Sample, write_cache
-from unrender.training.examples import ExampleStream
 from unrender.training.loop import Trainer
 from unrender.training.objectives import Labelling, Transcription
 from unrender.training.receipt.label_batches import LabelBatch, LabelledPage, LabelStream
 from unrender.training.recipe import Recipe, Schedule
+from unrender.training.text_runs import ExampleStream
 
 FORMULAS = ("a b", "a + b", "x = y", "c ^ { 2 }", "a _ { 1 }", "x + y = 2", "b", "y - 1")
 TOKENIZER = LatexTokenizer(sorted({token for text in FORMULAS for token in text.split()}))

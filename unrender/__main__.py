@@ -1,6 +1,6 @@
 """`python -m unrender` is the command line."""
 
-from unrender.cli.main import main
+from unrender.cli import main
 
 if __name__ == "__main__":  # not when a process that reads for this one loads it
     main()

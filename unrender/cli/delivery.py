@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from unrender import formats
 from unrender.cli.result_files import Files, arrange
 from unrender.documents import Block, Document, Json, Page, to_dict
 from unrender.errors import NotationError, UnrenderError
-from unrender.formats.overlay import draw
 from unrender.images.opening import open_pages
 from unrender.reading.systems import Input
 
@@ -37,6 +36,10 @@ ENDINGS = {
 
 _STREAMED = ("markdown", "text")  # what the pages of a document may be printed in one by one
 _PICTURES = (".png", ".jpg", ".webp")
+_OPACITY = 90  # of 255
+_SURE, _UNSURE = (30, 140, 60), (220, 60, 20)
+_INK = (20, 60, 160)
+_NAMED = ("company", "date", "address", "total")  # fields whose name is written beside their box
 
 
 class Delivery:
@@ -161,7 +164,7 @@ class Delivery:
             picture = io.BytesIO()
             name = path.with_name("-".join(parts) + path.suffix)
             try:
-                draw(_as_read(images[page.number - 1], page), page).save(picture, _picture_format(path))
+                draw_overlay(_as_read(images[page.number - 1], page), page).save(picture, _picture_format(path))
             except OSError as error:
                 raise UnrenderError(f"{name} cannot be written ({error}).") from error
             self._files.save(name, picture.getvalue(), document.source)
@@ -249,3 +252,26 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnrenderError(f"{folder} cannot be made a folder ({error.strerror}).") from error
+
+
+def draw_overlay(image: Image.Image, page: Page) -> Image.Image:
+    """Return a copy of the page image with a box for every token whose place is known."""
+    layer = Image.new("RGBA", image.size, (0, 0, 0, 0))
+    pen = ImageDraw.Draw(layer)
+    for block in [one for outer in page.blocks for one in (outer, *outer.children)]:
+        if block.box is not None:
+            pen.rectangle((block.box.x0, block.box.y0, block.box.x1, block.box.y1), outline=(*_SURE, 255))
+            if block.kind in _NAMED:
+                pen.text((block.box.x0, block.box.y0), block.kind, fill=(*_INK, 255), anchor="lb")
+        for token in block.tokens:
+            if token.box is not None:
+                box = (token.box.x0, token.box.y0, token.box.x1, token.box.y1)
+                pen.rectangle(box, fill=(*_tint(token.probability), _OPACITY), outline=(*_tint(token.probability), 255))
+    return Image.alpha_composite(image.convert("RGBA"), layer).convert("RGB")
+
+
+def _tint(probability: float) -> tuple[int, int, int]:
+    red, green, blue = (
+        round(unsure + probability * (sure - unsure)) for sure, unsure in zip(_SURE, _UNSURE, strict=True)
+    )
+    return red, green, blue

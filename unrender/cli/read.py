@@ -142,7 +142,7 @@ def _by_task(inputs: "Sequence[Input]") -> "dict[str | None, list[Input]]":
 def _read_pages(reader: "Reader", source: "Input", options: "Options", target: "Delivery") -> bool:
     """Read one document page by page; print its pages as they come, or deliver it whole."""
     from unrender.documents import Document, Page
-    from unrender.formats.flow import flow
+    from unrender.formats.blocks import flow
 
     kept: list[Page] = []
 

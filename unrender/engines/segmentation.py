@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.engines.sessions import check_session, count_cores, open_session
-from unrender.models.segmentation import BEGINS, KINDS, MULTIPLE
+from unrender.models.page import BEGINS, KINDS, MULTIPLE
 
 GRAPH = "layout.onnx"
 

@@ -6,14 +6,13 @@ from functools import partial
 
 from unrender.documents import Document
 from unrender.errors import NotationError, suggest
-from unrender.formats.csv import write_csv
+from unrender.formats.blocks import flow
 from unrender.formats.doctags import GRID, parse_doctags, write_doctags
-from unrender.formats.flow import flow
 from unrender.formats.html import write_html
 from unrender.formats.json import parse_donut, parse_json, write_donut, write_json
 from unrender.formats.markdown import parse_markdown, write_markdown
 from unrender.formats.tex import parse_latex, write_latex, write_latex_file
-from unrender.formats.text import parse_text, write_text
+from unrender.formats.text import parse_text, write_csv, write_text
 
 
 def _write_mathematics(notation: str, document: Document) -> str:

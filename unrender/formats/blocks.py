@@ -1,7 +1,8 @@
-"""What several notations share: how blocks are grouped and what a one-page document looks like, fields as lines."""
+"""What several notations share: how blocks are grouped, one-page documents, fields as lines, paragraphs over pages."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from unrender import latex
 from unrender.documents import Block, Document, Json, Page
@@ -13,6 +14,7 @@ _INLINE_FORMULA = re.compile(r"\\\((?:(?!\\\().)*?\\\)|(?<![\\$])\$(?!\s)[^$\n]+
 _OF_A_VALUE = frozenset({"label", "text", "confidence", "box"})  # what is known of one value that was read
 _LISTED = frozenset({"items", "tax"})  # what a receipt has several of
 _OF_AN_ITEM = frozenset({"description", "quantity", "price", "rate", "amount"})
+_CUT_WORD = re.compile(r"(?<=[^\W\d_])-$")
 
 
 def one_page(*blocks: Block) -> Document:
@@ -97,3 +99,44 @@ def flatten(fields: Json, path: str = "", *, absent: str | None = None) -> Itera
         yield path, str(fields)
     elif absent is not None:
         yield path, absent
+
+
+def flow(pages: Iterable[Page]) -> Iterator[Page]:
+    """Move what a page continues to the paragraph that it continues; each page comes when the next is known."""
+    held: Page | None = None
+    for page in map(_named, pages):
+        if held is not None:
+            held, page = _joined(held, page)
+            yield held
+        held = page
+    if held is not None:
+        yield held
+
+
+def _named(page: Page) -> Page:
+    """Say in its place that a page could not be read."""
+    if page.status.kind != "failed":
+        return page
+    return replace(page, blocks=(Block(kind="page_header", text=f"page {page.number} {page.status}"),))
+
+
+def _joined(before: Page, after: Page) -> tuple[Page, Page]:
+    goes_on = next((index for index, block in enumerate(after.blocks) if block.continued), None)
+    paragraphs = [index for index, block in enumerate(before.blocks) if block.kind == "text"]
+    if goes_on is None or not paragraphs:
+        return before, after
+    last, rest = paragraphs[-1], after.blocks[goes_on]
+    whole = _paragraph(before.blocks[last], rest)
+    return (
+        replace(before, blocks=(*before.blocks[:last], whole, *before.blocks[last + 1 :])),
+        replace(after, blocks=(*after.blocks[:goes_on], *after.blocks[goes_on + 1 :])),
+    )
+
+
+def _paragraph(beginning: Block, rest: Block) -> Block:
+    """Join two parts of a paragraph; a word that the end of the page cut in two is made whole."""
+    text, cut = _CUT_WORD.subn("", beginning.text.rstrip())
+    following = rest.text.lstrip()
+    if not cut or not following[:1].islower():
+        text, cut = beginning.text.rstrip(), 0
+    return replace(beginning, text=text + ("" if cut else " ") + following)

@@ -12,8 +12,7 @@ from PIL import Image
 
 from unrender.errors import ImageError
 from unrender.images.child import Header
-from unrender.images.child_process import Child, Limits
-from unrender.images.children import Children, TooMuchError
+from unrender.images.children import Child, Children, Limits, TooMuchError
 from unrender.images.drawing import MAX_PIXELS
 from unrender.images.page_text import PageText
 

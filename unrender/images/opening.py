@@ -2,12 +2,16 @@
 
 What may be hostile is opened in a child process (`guard`): everything that comes as bytes, as the server gets it,
 and of the files on disk those whose decoding has no bound: PDFs, TIFFs, large images and odd formats. A plain image
-file is opened here: its pixels are counted before they are unpacked, and unpacking so many is quick.
+file is opened here: its pixels are counted before they are unpacked, and unpacking so many is quick. What all large
+pages hold that are open at the same time is bounded.
 """
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias, overload
 
@@ -27,7 +31,6 @@ from unrender.images.drawing import (
     upright,
 )
 from unrender.images.guard import GUARD, TooMuchError
-from unrender.images.page_memory import PAGE_MEMORY, PageMemory
 from unrender.images.page_text import PageText
 from unrender.images.pixels import Placement, place, prepare, stack
 
@@ -53,6 +56,68 @@ _PLAIN_PIXELS = 25_000_000
 _PLAIN_BYTES = 100_000_000
 _JPEG_SCAN, _MOST_SCANS = b"\xff\xda", 64  # each scan of a progressive JPEG costs as much as the whole picture
 _STRIKES = 3  # pages over the limit, after which a document is not tried any more
+BYTES_PER_PIXEL = 4  # of an RGB image in Pillow
+_LARGE = 8_000_000  # pixels
+
+
+class PageMemory:
+    """A budget of bytes; a large page waits until those before it are let go."""
+
+    def __init__(self, size: int, seconds: float, smallest: int = _LARGE) -> None:
+        self.size, self.smallest = size, smallest  # bytes; pixels of a page that is counted
+        self.held = 0
+        self._seconds = seconds
+        self._changed = threading.Condition()  # re-entrant: a finalizer may run while this thread holds it
+
+    @contextmanager
+    def room(self, name: str) -> Iterator["_Room"]:
+        """Take room for one page; what was not kept is given back."""
+        room = _Room(self, name)
+        try:
+            yield room
+        except BaseException:
+            self.give(room.held)
+            raise
+
+    def take(self, held: int, name: str) -> None:
+        """Count so many bytes, once there is room for them."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.held + held <= self.size or not self.held, self._seconds):
+                raise self.refusal(name)
+            self.held += held
+
+    def give(self, held: int) -> None:
+        """Count so many bytes no longer."""
+        with self._changed:
+            self.held -= held
+            self._changed.notify_all()
+
+    def refusal(self, name: str) -> Exception:
+        """Return the error of a page for which there is no room."""
+        return ImageError(
+            f"{name}: the large pages that are open hold {self.size / (1 << 30):.2g} GB, the limit; close some."
+        )
+
+
+class _Room:
+    def __init__(self, memory: PageMemory, name: str) -> None:
+        self._memory, self._name = memory, name
+        self.held = 0
+
+    def take(self, size: tuple[int, int]) -> None:
+        pixels = size[0] * size[1]
+        if pixels >= self._memory.smallest:
+            self._memory.take(pixels * BYTES_PER_PIXEL, self._name)
+            self.held = pixels * BYTES_PER_PIXEL
+
+    def keep(self, image: Image.Image) -> Image.Image:
+        """Hold the room for as long as the image lives."""
+        if self.held:
+            weakref.finalize(image, self._memory.give, self.held)
+        return image
+
+
+PAGE_MEMORY = PageMemory(size=1 << 30, seconds=60.0)
 
 
 class Pages(Sequence[Image.Image]):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from unrender.images.lines import Strip
 from unrender.images.paper import clean
 from unrender.images.percentiles import percentile
-from unrender.images.strips import Strip
 from unrender.models.config import ImagePrep
 
 Pixels = NDArray[np.float32]

@@ -19,15 +19,13 @@ from unrender import checkpoints, tasks
 from unrender.decoding.spelling import Speller
 from unrender.errors import UnrenderError
 from unrender.images.drawing import is_inkml
-from unrender.images.lines import find_lines
-from unrender.images.opening import open_pages
-from unrender.images.page_memory import PAGE_MEMORY, PageMemory
+from unrender.images.lines import Region, Strip, find_lines
+from unrender.images.opening import PAGE_MEMORY, PageMemory, open_pages
 from unrender.images.percentiles import percentile
 from unrender.images.pixels import stroke_boxes
-from unrender.images.strips import Region, Strip
 from unrender.reading.looks import spell_out
 from unrender.reading.receipt import keywords
-from unrender.reading.receipt.amounts import AMOUNT
+from unrender.reading.receipt.values import AMOUNT
 from unrender.reading.systems import UNWATCHED, Input, Sheet, cut_out
 from unrender.reading.text import TextSystem
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from unrender.decoding.paths import Decoded
 from unrender.decoding.search import Pixels
+from unrender.images.lines import Region, Strip
 from unrender.images.opening import Placement
-from unrender.images.strips import Region, Strip
 from unrender.models.config import Generation
 from unrender.reading.consensus import rank_readings
 from unrender.reading.ink import LEFT_BEHIND, Grid, Ink

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.documents import Block, Box, Token
-from unrender.images.lines import cut_long, find_line, find_lines
+from unrender.images.lines import Point, Region, Strip, cut_long, find_line, find_lines
 from unrender.images.opening import is_blank
-from unrender.images.strips import Point, Region, Strip
 from unrender.models.config import ImagePrep
 from unrender.reading.considering import Strips, Ways
 from unrender.reading.systems import Sheet

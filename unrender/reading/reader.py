@@ -61,7 +61,7 @@ class Reader:
             return cls(system.for_task(wanted or system.task), str(name))
         task_read = wanted or tasks.find(loaded.config.task)
         if (loaded.folder / GRAPH).is_file():
-            from unrender.reading.page.system import PageSystem
+            from unrender.reading.page import PageSystem
 
             return cls(PageSystem.open(loaded, task_read, engine, threads), str(name))
         return cls(TextSystem.open(loaded, task_read, engine, threads), str(name))

@@ -19,7 +19,7 @@ from unrender.images.opening import open_pages
 from unrender.reading import sources
 from unrender.reading.choice import choose_task
 from unrender.reading.systems import Input, Options
-from unrender.server import asking, bodies, descriptions, events, problems
+from unrender.server import bodies, descriptions, events, problems
 from unrender.server.conversions import Converter
 from unrender.server.corrections import Corrections
 from unrender.server.descriptions import render
@@ -115,11 +115,11 @@ class Service:
         """Check all that can be checked before the queue."""
         options = Options(beams=ask.beam, max_tokens=ask.max_tokens, n_best=ask.n_best, question=ask.question)
         if ask.format is not None:
-            asking.check_format(ask.format)
+            bodies.check_format(ask.format)
         contents = await self.aside(lambda: bodies.examine(body.data, body.name, self.limits))
         pages = tuple(dict.fromkeys(sources.parse_pages(ask.pages or ""))) or tuple(range(1, contents.pages + 1))
-        asking.check_pages(pages, contents.pages, self.limits.pages)
-        crop = asking.parse_crop(ask.crop)
+        bodies.check_pages(pages, contents.pages, self.limits.pages)
+        crop = bodies.parse_crop(ask.crop)
         task = ask.task
         if self.shelf.chooses and ask.model is None and task is None:
             seen = Input(body.data, body.name, pages)
@@ -170,7 +170,7 @@ def _api(service: Service) -> APIRouter:
         """
         async with AsyncExitStack() as stack:
             body = await stack.enter_async_context(bodies.receive(request, limits, service.memory, bodies.parse_file))
-            ask = asking.with_fields(ask, body, request)
+            ask = bodies.with_fields(ask, body, request)
             work = await service.prepare(body, ask)
             finish = service.finish(work, ask.format)
             if not ask.stream:
@@ -197,7 +197,7 @@ def _api(service: Service) -> APIRouter:
         """Draw one page of a PDF or TIFF as a PNG; the header `Pages` says how many there are."""
         async with bodies.receive(request, limits, service.memory, bodies.parse_file) as body:
             contents = await service.aside(lambda: bodies.examine(body.data, body.name, limits))
-            asking.check_pages((page,), contents.pages, limits.pages)
+            bodies.check_pages((page,), contents.pages, limits.pages)
             png = await service.aside(lambda: _draw(body, page, service.memory))
         return Response(png, media_type="image/png", headers={"Pages": str(contents.pages)})
 

@@ -1,4 +1,4 @@
-"""What clients send: bodies of bounded size and time, as they are or in multipart form, and what is in them."""
+"""What clients send: bodies of bounded size and time, raw or in multipart form; what is in them and asked of it."""
 
 import asyncio
 import io
@@ -16,11 +16,15 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
+from unrender import formats
 from unrender.errors import ImageError
 from unrender.images.drawing import FORMATS, KNOWN_STARTS, is_inkml, is_pdf
 from unrender.images.opening import open_pages
+from unrender.server import problems
 from unrender.server.limits import Limits, Memory
 from unrender.server.problems import HttpError
+from unrender.server.shapes import Ask
+from unrender.server.work import Crop
 
 RAW_TYPES = ("application/octet-stream", "application/pdf")
 _FORM = "multipart/form-data"
@@ -153,3 +157,39 @@ def _count_pixels(data: bytes) -> int | None:
             return 2 * (Image.MAX_IMAGE_PIXELS or 0) + 1  # at least so many
         except Exception:  # noqa: BLE001 - decoders raise anything on hostile bytes
             return None
+
+
+def with_fields(ask: Ask, body: Body, request: Request) -> Ask:
+    if not body.fields:
+        return ask
+    return problems.validated(lambda: Ask.model_validate({**request.query_params, **body.fields}))
+
+
+def parse_crop(text: str | None) -> Crop | None:
+    if text is None:
+        return None
+    left, top, right, bottom = (float(share) for share in text.split(","))
+    if left >= right or top >= bottom:
+        raise HttpError(
+            HTTPStatus.UNPROCESSABLE_ENTITY, "crop: left must be less than right, and top less than bottom."
+        )
+    return left, top, right, bottom
+
+
+def check_format(notation: str) -> None:
+    if formats.check_notation(notation) not in formats.NOTATIONS:
+        raise HttpError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"format: {notation} is for files only; there are {', '.join(formats.NOTATIONS)}.",
+        )
+
+
+def check_pages(wanted: tuple[int, ...], count: int, limit: int) -> None:
+    beyond = [number for number in wanted if not 1 <= number <= count]
+    if beyond:
+        raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, f"There is no page {beyond[0]}; the pages are 1 to {count}.")
+    if len(wanted) > limit:
+        raise HttpError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"{len(wanted)} pages are more than the limit of {limit}; choose some with `pages`.",
+        )

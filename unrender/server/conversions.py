@@ -5,8 +5,8 @@ from http import HTTPStatus
 
 import anyio
 
-from unrender.images.child_process import Limits as ChildLimits
 from unrender.images.children import Children, TooMuchError
+from unrender.images.children import Limits as ChildLimits
 from unrender.server.limits import Limits
 from unrender.server.problems import HttpError
 from unrender.server.shapes import Conversion

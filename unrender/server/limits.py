@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, field
 
 from unrender.errors import ConfigError
-from unrender.images.page_memory import BYTES_PER_PIXEL, PageMemory
+from unrender.images.opening import BYTES_PER_PIXEL, PageMemory
 from unrender.server.problems import HttpError
 
 _CORES_PER_WORKER = 2  # one reading keeps about two cores busy

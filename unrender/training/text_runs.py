@@ -1,9 +1,10 @@
 """Courses of the models that write text: the systems of the seeds on pictures and labels, our own on arrays."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +14,14 @@ from unrender import checkpoints
 from unrender.checkpoints import Weights, cache_folder
 from unrender.errors import ConfigError, DataError
 from unrender.evaluation.datasets import open_dataset
-from unrender.images.opening import open_pages
+from unrender.images.opening import open_pages, prepare
 from unrender.layers.seq2seq import VisionText
 from unrender.models import preset
 from unrender.models.config import TextConfig, Vocabulary
 from unrender.tokens import END, PAD, START, CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
-from unrender.training.augment import AUGMENTATION
-from unrender.training.batches import Batch, BatchStream, Framing, Stage, Variation
+from unrender.training.augment import AUGMENTATION, distort
+from unrender.training.batches import Batch, BatchStream, Framed, Framing, Ids, Stage, Variation, assemble, frame
 from unrender.training.data import Cache
-from unrender.training.examples import ExampleStream, LabelledImage
 from unrender.training.objectives import Transcription
 from unrender.training.recipe import Recipe
 from unrender.training.runs import Prepared, Request
@@ -30,6 +30,74 @@ from unrender.training.validation import SUBSET, draw_subset, pairs_of, reading_
 
 _QUICK = 200  # held-out samples of each set while training; the whole set is for `unrender evaluate`
 _HELD_OUT = 20  # one example in so many validates a system's training
+
+
+class LabelledImage(Protocol):
+    """One picture and what stands in it."""
+
+    @property
+    def image(self) -> Path | Image.Image: ...
+
+    @property
+    def target(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+class ExampleStream:
+    """Batches of `batch` examples; a block is one epoch."""
+
+    def __init__(
+        self,
+        examples: Sequence[LabelledImage],
+        config: TextConfig,
+        tokenizer: Tokenizer,
+        *,
+        batch: int,
+        seed: int,
+        augmented: bool = False,
+        token_noise: float = 0.0,
+    ) -> None:
+        if not examples:
+            raise DataError("the dataset has no examples to train on")
+        self._examples, self._config, self._tokenizer = examples, config, tokenizer
+        self._framing = Framing.of(config)
+        self._batch, self._seed, self._augmented, self._noise = batch, seed, augmented, token_noise
+        self._longest = config.decoder.max_positions - len(config.generation.start)
+
+    @property
+    def epoch_samples(self) -> int:
+        return len(self._examples)
+
+    def rate(self, seen: int) -> float:
+        return 1.0
+
+    def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
+        order = np.random.default_rng([self._seed, number]).permutation(len(self._examples))
+        for start in range(index * self._batch, len(order), self._batch):
+            members = [int(member) for member in order[start : start + self._batch]]
+            mine = members[part::parts] or members[:1]
+            samples = [self._sample(member, number) for member in mine]
+            batch = assemble(samples, self._framing)
+            yield replace(batch, name=self._examples[members[0]].name, whole=len(members))
+
+    def _sample(self, member: int, epoch: int) -> Framed:
+        example = self._examples[member]
+        rng = np.random.default_rng([self._seed, epoch, member])
+        image = example.image if isinstance(example.image, Image.Image) else open_pages(example.image)[0]
+        if self._augmented:
+            image = distort(image, rng)
+        label = self._encode(example)
+        inputs, targets = frame(label, self._framing, rng, self._noise)
+        return Framed(prepare(image, self._config.image), inputs, targets)
+
+    def _encode(self, example: LabelledImage) -> Ids:
+        label = np.array(self._tokenizer.encode(example.target), dtype=np.int64)
+        unknown = self._tokenizer.find("<unk>")
+        if unknown is not None and unknown in label:
+            raise DataError(f"the label of {example.name} has tokens outside the vocabulary: {example.target[:80]}")
+        return label[: self._longest]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,12 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-from unrender.layers.segmentation import Segmenter
+from unrender.layers.cnn import Segmenter
 from unrender.layers.seq2seq import VisionText
 from unrender.layers.spatial import LabelInputs, LabelModel
 from unrender.models.config import CnnConfig, TextConfig
 from unrender.models.layoutlmv2 import LabelConfig
-from unrender.models.segmentation import MULTIPLE
+from unrender.models.page import MULTIPLE
 
 _LINE = {"height": 64, "width": 160}  # of the picture that an encoder for any size is traced with
 _PAGE = {"height": 96, "width": 64}  # of the cells that a layout network is traced with

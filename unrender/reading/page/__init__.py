@@ -1,1 +1,254 @@
-"""Reading whole pages: straightened, taken apart into blocks and lines, read line by line, put together again."""
+"""Reading whole pages: straightened, taken apart into blocks and lines, read line by line, put together again.
+
+Every line of the pages at hand is in one continuous batch.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from unrender.checkpoints import Loaded, embedded_names, load
+from unrender.decoding.paths import GreedyPath, Path
+from unrender.decoding.rules import Rules
+from unrender.documents import Page, Status
+from unrender.engines.segmentation import Cells, OnnxSegmenter
+from unrender.errors import UnrenderError
+from unrender.models.config import TextConfig
+from unrender.reading.considering import Look
+from unrender.reading.looks import Looking
+from unrender.reading.page.assembly import make_page
+from unrender.reading.page.cuts import cut, sample_lines, split
+from unrender.reading.page.places import FORMULA, Region
+from unrender.reading.page.regions import find_regions
+from unrender.reading.page.rows import NoLoop, ReadRow, read_row
+from unrender.reading.page.straight import INK, Straight, straighten
+from unrender.reading.page.strokes import without_leaders, without_line_numbers
+from unrender.reading.systems import (
+    BATCH,
+    DEFAULTS,
+    UNWATCHED,
+    Options,
+    Sheet,
+    StoppedError,
+    Watch,
+    check_task,
+    failed_page,
+)
+from unrender.reading.text import TextSystem
+from unrender.tasks import Task, find
+
+FORMULAS = "formula"  # the model that reads displays
+DPI = 200  # twice what the line reader sees of twelve-point letters
+LINES_AT_ONCE = 24
+_CELL_LETTERS = 1.62  # cells: the same on the pages that the layout network was trained on
+_MOST_CELLS = 640  # of a page's longer side
+_DARK_SHARE = 0.45  # of the picture: so much ink is no page
+_LONGEST_SIDE = 2340  # pixels of an A4 page at that resolution
+
+
+@dataclass(frozen=True)
+class PageSystem:
+    """A line reader, a layout network, and the formula reader for what is displayed."""
+
+    lines: TextSystem
+    segmenter: Callable[[NDArray[np.float32]], Cells]
+    formulas: TextSystem | None = None  # reads displayed formulas; without it, `lines` does
+
+    @classmethod
+    def open(cls, loaded: Loaded, task: Task, engine: str | None = None, threads: int | None = None) -> "PageSystem":
+        """Open a model folder that holds a line reader and a layout network."""
+        formulas = None
+        if FORMULAS in embedded_names():
+            formulas = TextSystem.open(load(FORMULAS), find(FORMULAS), engine, threads)
+        return cls(TextSystem.open(loaded, task, engine, threads), OnnxSegmenter(loaded.folder, threads), formulas)
+
+    @property
+    def config(self) -> TextConfig:
+        return self.lines.config
+
+    @property
+    def task(self) -> Task:
+        return self.lines.task
+
+    @property
+    def dpi(self) -> int:
+        return DPI
+
+    @property
+    def beams(self) -> int:
+        return self.lines.beams
+
+    def for_task(self, task: Task) -> "PageSystem":
+        check_task(self.config, task)
+        return self
+
+    def read(
+        self,
+        sheets: Iterator[Sheet | None],
+        options: Options = DEFAULTS,
+        watch: Watch = UNWATCHED,
+        *,
+        batch: int = BATCH,
+    ) -> Iterator[tuple[Sheet, Page]]:
+        finished: list[_Job] = []
+        jobs: dict[Sheet, tuple[_Job, int]] = {}
+
+        def pieces() -> Iterator[Sheet | None]:
+            for sheet in sheets:
+                if sheet is None:
+                    yield None
+                    continue
+                try:
+                    job = self._take_apart(sheet)
+                except UnrenderError as error:
+                    job = _Job(sheet, error=error)
+                if not job.wanted:
+                    finished.append(job)
+                for number, picture in enumerate(job.wanted):
+                    piece = Sheet(picture.image, number)
+                    jobs[piece] = job, number
+                    yield piece
+
+        follower = _Follower(watch, jobs)
+        sight = replace(self.lines.sight(options), new_path=self._new_path(options))
+        for piece, looks in Looking(sight, pieces(), follower, LINES_AT_ONCE).looks():
+            job, number = jobs.pop(piece)
+            job.take(number, looks[0] if looks else None, self.lines)
+            finished += [job] if job.done else []
+            while finished:
+                yield self._finish(finished.pop(0), options)
+        while finished:
+            yield self._finish(finished.pop(0), options)
+
+    def _new_path(self, options: Options) -> Callable[[int], Path]:
+        """Search greedily, and never say the same thing over and over."""
+        settings, decoder = self.config.generation, self.config.decoder
+        room = min(options.max_tokens or settings.max_tokens, decoder.max_positions - len(settings.start))
+        constraint = NoLoop(decoder.vocabulary)
+        return lambda most: GreedyPath(
+            Rules(settings.end, max(1, min(most, room)), settings.forbidden, constraint, alternatives=0), None
+        )
+
+    def _take_apart(self, sheet: Sheet) -> "_Job":
+        """Find what there is to read on a page."""
+        shrunk = _too_large(sheet.image)
+        straight = straighten(sheet.image.reduce(shrunk) if shrunk > 1 else sheet.image)
+        straight = replace(straight, shrunk=shrunk)
+        if not straight.letters or (straight.gray < INK).mean() > _DARK_SHARE:
+            return _Job(sheet, straight, ())
+        if straight.turns:
+            straight = self._right_way_up(straight)
+        straight = without_line_numbers(straight)
+        ink, scale = _low_resolution(straight.gray, straight.letters)
+        regions = tuple(find_regions(straight, self.segmenter(ink), scale))
+        pictures = list(_pictures(without_leaders(straight), regions, apart=self.formulas is not None))
+        displays = [picture for picture in pictures if picture.display]
+        return _Job(sheet, straight, regions, [one for one in pictures if not one.display], displays)
+
+    def _right_way_up(self, straight: Straight) -> Straight:
+        """Read some lines of a page that was turned, and the same lines the other way up; take what reads surer."""
+        return max(straight, straight.turned_over(), key=lambda way: sum(self._read_at_once(sample_lines(way))))
+
+    def _read_at_once(self, pictures: Sequence[Image.Image]) -> list[float]:
+        """Return how sure the reader is of each picture."""
+        sheets = (Sheet(picture, number) for number, picture in enumerate(pictures))
+        sight = replace(self.lines.sight(Options(beams=1)), new_path=self._new_path(DEFAULTS))
+        looked = Looking(sight, sheets, UNWATCHED, LINES_AT_ONCE).looks()
+        return [read_row(looks[0].decoded, self.lines.tokenizer).confidence for _, looks in looked]
+
+    def _finish(self, job: "_Job", options: Options) -> tuple[Sheet, Page]:
+        sheet = job.sheet
+        if job.error is not None:
+            return sheet, failed_page(sheet.number, job.error)
+        if not job.regions or job.straight is None:
+            return sheet, sheet.page(Status("empty"))
+        if self.formulas is not None and job.displays:
+            self._read_displays(job, self.formulas)
+        layer = sheet.text() if options.text_layer else None
+        return sheet, make_page(sheet, job.straight, job.regions, job.found, layer)
+
+    def _read_displays(self, job: "_Job", formulas: TextSystem) -> None:
+        """Look once at each displayed formula of a page."""
+        sight = formulas.sight(Options(beams=1))
+        once = replace(sight.config.generation, second_looks=(), far_looks=(), rows=False)
+        sight = replace(sight, config=replace(sight.config, generation=once))
+        sheets = (Sheet(picture.image, number) for number, picture in enumerate(job.displays))
+        for sheet, looks in Looking(sight, sheets, UNWATCHED, LINES_AT_ONCE).looks():
+            row = read_row(looks[0].decoded, formulas.tokenizer, display=True)
+            job.found[job.displays[sheet.number].place] = row
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """A part of a line as its reader sees it, and which it is: region, row, part."""
+
+    image: Image.Image
+    place: tuple[int, int, int]
+    display: bool = False
+
+
+@dataclass(eq=False)
+class _Job:
+    """A page on its way: what is to be read on it, and what has been."""
+
+    sheet: Sheet
+    straight: Straight | None = None
+    regions: tuple[Region, ...] = ()
+    wanted: list[_Picture] = field(default_factory=list)
+    displays: list[_Picture] = field(default_factory=list)
+    found: dict[tuple[int, int, int], ReadRow] = field(default_factory=dict)
+    awaited: int = 0
+    error: UnrenderError | None = None
+
+    def __post_init__(self) -> None:
+        self.awaited = len(self.wanted)
+
+    @property
+    def done(self) -> bool:
+        return self.awaited == 0
+
+    def take(self, number: int, look: Look | None, lines: TextSystem) -> None:
+        self.awaited -= 1
+        if look is None:
+            self.error = StoppedError()
+        else:
+            self.found[self.wanted[number].place] = read_row(look.decoded, lines.tokenizer)
+
+
+@dataclass(frozen=True)
+class _Follower(Watch):
+    """Asks for each line whether its page is still wanted."""
+
+    watch: Watch
+    jobs: dict[Sheet, tuple[_Job, int]]
+
+    def wants(self, sheet: Sheet) -> bool:
+        return sheet not in self.jobs or self.watch.wants(self.jobs[sheet][0].sheet)
+
+
+def _too_large(image: Image.Image) -> int:
+    """Return how many times a page is larger than reading it takes."""
+    return 1 + max(image.size) // (2 * _LONGEST_SIDE)
+
+
+def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np.float32], float]:
+    """Return the ink of a page in the layout network's cells, and how many cells there are to a pixel."""
+    rows, columns = gray.shape
+    scale = min(_CELL_LETTERS / letters, _MOST_CELLS / max(rows, columns), 1.0)
+    size = max(1, round(columns * scale)), max(1, round(rows * scale))
+    small = np.asarray(Image.fromarray(gray).resize(size, Image.Resampling.BOX), dtype=np.float32)
+    return np.asarray(1 - small / 255, dtype=np.float32), size[0] / columns
+
+
+def _pictures(straight: Straight, regions: tuple[Region, ...], *, apart: bool) -> Iterator[_Picture]:
+    """Cut out everything to be read; displays `apart` from their numbers."""
+    for number, region in enumerate(regions):
+        for position, row in enumerate(region.rows):
+            by_itself = apart and region.kind == FORMULA
+            for index, box in enumerate(row.cells if by_itself else split(row)):
+                assert box is not None
+                picture = cut(straight.gray, box, row.letters)
+                yield _Picture(picture, (number, position, index), by_itself and index == 0)

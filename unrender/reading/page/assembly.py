@@ -18,9 +18,7 @@ from unrender.formats.marked import (
 )
 from unrender.formats.tables import make_table
 from unrender.images.opening import PageText
-from unrender.reading.page.code import write_code
-from unrender.reading.page.displays import write_display
-from unrender.reading.page.hyphens import settle_hyphens
+from unrender.reading.page.blocks import join_wrapped
 from unrender.reading.page.layers import TRUSTED, Layer, agreement
 from unrender.reading.page.places import (
     CAPTION,
@@ -36,9 +34,8 @@ from unrender.reading.page.places import (
     TEXT,
     Region,
 )
-from unrender.reading.page.rows import ReadRow, join_parts
+from unrender.reading.page.rows import ReadRow, join_parts, settle_hyphens, write_code, write_display
 from unrender.reading.page.straight import Straight
-from unrender.reading.page.tables import join_wrapped
 from unrender.reading.systems import Sheet
 
 Found = Mapping[tuple[int, int, int], ReadRow]

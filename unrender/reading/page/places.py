@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unrender.models.segmentation import KINDS
+from unrender.models.page import KINDS
 from unrender.reading.page.lines import Boxes
 
 Rectangle = tuple[int, int, int, int]  # left, top, right, bottom in pixels of the straight page

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from unrender.engines.segmentation import Cells
 from unrender.images.pixels import find_strokes
+from unrender.reading.page.blocks import BEGINS, find_cells, find_formulas, find_rows, give_numbers, join_blocks
 from unrender.reading.page.columns import Part, find_parts
-from unrender.reading.page.formulas import find_formulas, find_rows, give_numbers
 from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines
-from unrender.reading.page.paragraphs import BEGINS, join_blocks
 from unrender.reading.page.places import (
     CAPTION,
     CODE,
@@ -30,7 +29,6 @@ from unrender.reading.page.places import (
 )
 from unrender.reading.page.straight import Straight
 from unrender.reading.page.strokes import FURNITURE, Strokes, agree_in_lines, find_inside, look_at, mean_in
-from unrender.reading.page.tables import find_cells
 
 _PROSE = (TEXT, HEADING, CAPTION, FOOTNOTE)
 _LEAST_CELLS = {FORMULA: 6, TABLE: 80, FIGURE: 40}

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 
 from unrender.documents import Json
 from unrender.reading.receipt import keywords
-from unrender.reading.receipt.amounts import find_currency, parse_amount
 from unrender.reading.receipt.clues import is_american
-from unrender.reading.receipt.dates import DATE, parse_date, parse_time
 from unrender.reading.receipt.fields import Found
-from unrender.reading.receipt.items import Item, find_items
 from unrender.reading.receipt.rows import Row
+from unrender.reading.receipt.values import DATE, find_currency, parse_amount, parse_date, parse_time
 
 DETAILS = ("amount", "currency", "iso_date", "time", "tax", "payment", "phone", "items")
 _RATE = re.compile(r"(\d{1,2}(?:[.,]\d{1,3})?)\s?%")
@@ -25,6 +23,15 @@ _PAYMENTS = {
     "card": keywords.CARD,
     "cash": keywords.CASH,
 }
+_NUMBER = r"\d{1,4}(?:[.,]\d{1,3})?"
+_UNIT = r"(?:KG|G|L|LTR|LITER|LITRES?|GAL|STK?|PCS?|PZ|UD|ST)?"
+_TIMES = re.compile(
+    rf"(?<![\w.,])({_NUMBER})\s?{_UNIT}\s?[X\u00d7*@](?=[\s\d€$£])|(?<![\w.,])X\s?({_NUMBER})(?![\w.,])", re.IGNORECASE
+)
+_BEHIND = re.compile(r"\s(\d{1,3})\s?[X\u00d7]$", re.IGNORECASE)
+_FIRST = re.compile(r"^(\d{1,2})\s?(?:[X\u00d7]\s?)?(?=[^\W\d])", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_MOST = 200  # goods of one receipt
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,15 @@ class TaxLine:
 
     rate: float | None
     amount: float | None
+
+
+@dataclass(frozen=True)
+class Item:
+    """One good: what it is called, how many, and what they cost together."""
+
+    description: str
+    quantity: float
+    price: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,3 +161,51 @@ def _phone(rows: Sequence[Row]) -> str | None:
 
 def _counts_as_phone(text: str) -> bool:
     return _FEWEST_DIGITS <= sum(letter.isdigit() for letter in text) <= _MOST_DIGITS
+
+
+def find_items(rows: Sequence[Row], total: float | None) -> tuple[Item, ...]:
+    """List what was bought; nothing above the first price and nothing from the sums on."""
+    items: list[Item] = []
+    waiting = ""
+    for row in rows:
+        if _is_sum(row):
+            if items:
+                break
+            waiting = ""
+            continue
+        if not row.amounts:
+            waiting = row.text if _LETTERS.search(row.text) and not keywords.TOTAL.search(row.folded) else ""
+            continue
+        item = _item(row, waiting)
+        waiting = ""
+        if item is not None and (total is None or item.price <= total or item.price < 0) and len(items) < _MOST:
+            items.append(item)
+    return tuple(items)
+
+
+def _is_sum(row: Row) -> bool:
+    """Say whether a row begins the sums: it has an amount and is called total, tax or payment."""
+    sums = (keywords.PARTIAL, keywords.TOTAL, keywords.TAX, keywords.CASH, keywords.CHANGE)
+    return bool(row.amounts) and any(words.search(row.label) for words in sums)
+
+
+def _item(row: Row, waiting: str) -> Item | None:
+    price = row.amounts[-1].value
+    times = _TIMES.search(row.folded)
+    quantity = _number(times[1] or times[2]) if times else 1.0
+    text = row.text[: times.start()] if times and times[1] else row.without_amounts()
+    behind = _BEHIND.search(text)
+    if behind is not None:
+        quantity, text = float(behind[1]), text[: behind.start()]
+    first = _FIRST.match(text)
+    if first is not None:
+        quantity, text = float(first[1]), text[first.end() :]
+    if not _LETTERS.search(text):
+        text = waiting
+    name = text.strip(" .,:*-")
+    return Item(name, quantity or 1.0, price) if _LETTERS.search(name) else None
+
+
+def _number(text: str) -> float:
+    amount = parse_amount(text)
+    return amount if amount is not None else float(text.replace(",", "."))

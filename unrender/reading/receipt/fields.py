@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from unrender.decoding.calibration import confidence_of
 from unrender.documents import Box
-from unrender.reading.receipt.amounts import is_currency_word
 from unrender.reading.receipt.clues import ONLY_DATE, date_clues, total_clues
-from unrender.reading.receipt.dates import DATE, parse_date, parse_time
 from unrender.reading.receipt.keywords import MALAY, fold, without_accents
 from unrender.reading.receipt.rows import Row, find_rows
+from unrender.reading.receipt.values import DATE, is_currency_word, parse_date, parse_time
 from unrender.words import Word
 
 FIELDS = ("company", "date", "address", "total")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from unrender.reading.receipt import keywords
-from unrender.reading.receipt.amounts import AMOUNT, is_currency_word, parse_amount
+from unrender.reading.receipt.values import AMOUNT, is_currency_word, parse_amount
 from unrender.words import Word, group_rows
 
 

@@ -49,9 +49,9 @@ from unrender.training.formula.labels import (
     unify,
 )
 from unrender.training.formula.pen_set import make_pens
+from unrender.training.formula.pens import as_read, fits
 from unrender.training.formula.pointing import annotate
 from unrender.training.formula.renderers import renderer
-from unrender.training.formula.sizes import as_read, fits
 from unrender.typesetting import FONTS, Style, lay_out
 from unrender.typesetting.pictures import crop_to_ink, typeset
 

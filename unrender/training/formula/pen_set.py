@@ -16,9 +16,8 @@ from unrender.tokens import LatexTokenizer
 from unrender.training.data import CacheWriter, Gray, Sample
 from unrender.training.formula.glyphs import LARGE, Shapes, read_shapes
 from unrender.training.formula.labels import Formula
-from unrender.training.formula.pens import picture, take_manner, write
+from unrender.training.formula.pens import fits, picture, take_manner, write
 from unrender.training.formula.pointing import Boxes, lay_out_marked
-from unrender.training.formula.sizes import fits
 from unrender.training.formula.writers import Writers, gather
 from unrender.typesetting import Style
 

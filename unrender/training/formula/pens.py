@@ -7,16 +7,18 @@ that draws strokes for the reader draws them: so lines are as thick as a pen's, 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
+from unrender.images.pixels import symbol_scale
 from unrender.images.strokes import PEN, draw, vary
 from unrender.models.config import ImagePrep
 from unrender.training.data import Gray
 from unrender.training.formula.glyphs import ROOT, Piece, Shapes, cut
 from unrender.training.formula.pointing import NOWHERE, Box, Boxes, Mark, token_boxes
-from unrender.training.formula.sizes import as_read
 from unrender.training.formula.writers import Hand, Points, Strokes
 from unrender.typesetting import Layout
 from unrender.typesetting.pictures import crop_to_ink
@@ -34,6 +36,7 @@ _ROOT_HOOK = (0.06, 0.75)  # where along its width that may be
 _WOBBLE = 0.02  # of a symbol's size
 _THICKEST = 0.13  # of the font's size: with a thicker pen, symbols are blots
 _STEPS = 4  # points to the font's size that made strokes have at least
+MAX_HEIGHT, MAX_WIDTH = 192, 640
 
 
 @dataclass(frozen=True)
@@ -228,3 +231,15 @@ def _sway(points: Points, manner: Manner, size: float) -> Points:
     x = points[:, 0]
     wave = manner.wave * size * np.sin(2 * math.pi * x / (manner.wave_length * size) + manner.phase)
     return np.stack([x, points[:, 1] + manner.slope * x + wave], axis=1)
+
+
+def as_read(picture: Image.Image, prep: ImagePrep) -> Image.Image:
+    """Bring a picture to the size at which the reader would look at it."""
+    scale = symbol_scale(picture, prep)
+    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+    return picture if scale == 1.0 else picture.resize(size, Image.Resampling.LANCZOS)
+
+
+def fits(gray: Gray | None) -> TypeGuard[Gray]:
+    """Say whether there is a picture, and no larger than training can hold."""
+    return gray is not None and gray.shape[0] <= MAX_HEIGHT and gray.shape[1] <= MAX_WIDTH

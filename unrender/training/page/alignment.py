@@ -8,7 +8,7 @@ import numpy as np
 
 from unrender.formats.marked import SOFT_HYPHEN
 from unrender.training.formula.pointing import token_boxes
-from unrender.training.page.dvi import Glyph, Rule
+from unrender.training.page.compilation import Glyph, Rule
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom in points
 Place = tuple[int, int]  # number of the page, number of the line's box in the file

@@ -6,8 +6,7 @@ from itertools import groupby
 
 from unrender.training.page.alignment import Box, Segment, Sign, align_formula, align_text, decode
 from unrender.training.page.blocks import FIGURE, FOLIO, FURNITURE, ROWED, TABLE, Block
-from unrender.training.page.compilation import Compiled
-from unrender.training.page.dvi import Glyph, Mark
+from unrender.training.page.compilation import Compiled, Glyph, Mark
 from unrender.training.page.prose import Atom
 from unrender.training.page.source import Source
 from unrender.training.page.styles import Style

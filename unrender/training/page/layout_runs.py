@@ -22,8 +22,8 @@ from unrender.engines.export.graph import save_graph
 from unrender.engines.export.traced import trace_segmenter
 from unrender.engines.segmentation import GRAPH, pad_ink
 from unrender.layers import fill
-from unrender.layers.segmentation import Segmenter
-from unrender.models.segmentation import BEGINS, KINDS, TURNED, SegmentationConfig
+from unrender.layers.cnn import Segmenter
+from unrender.models.page import BEGINS, KINDS, TURNED, SegmentationConfig
 from unrender.training.batches import IGNORED
 from unrender.training.objectives import Losses, Objective, Part
 from unrender.training.page.layouts import Layout, Layouts

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.errors import DataError
-from unrender.models.segmentation import CELLS_PER_INCH, KINDS
+from unrender.models.page import CELLS_PER_INCH, KINDS
 from unrender.training.data import Gray
 from unrender.training.page.alignment import Box
 from unrender.training.page.assembly import Page
