@@ -1,40 +1,17 @@
 """JSON: extracted fields by themselves, or the whole document; and Donut's tags, which are JSON in disguise."""
 
 import json
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Literal, get_args, get_origin, get_type_hints
 
-from unrender.documents import (
-    Alternative,
-    Block,
-    Box,
-    Check,
-    Difference,
-    Document,
-    Json,
-    Page,
-    Reading,
-    Status,
-    StatusKind,
-    Token,
-    to_dict,
-)
+from unrender.documents import Block, Document, Json, to_dict
 from unrender.errors import NotationError
 from unrender.formats.blocks import has_fields, one_page
 from unrender.formats.donut import parse_tags, write_tags
 
-T = TypeVar("T")
-_KINDS: dict[str, StatusKind] = {
-    "complete": "complete",
-    "partial": "partial",
-    "unlikely": "unlikely",
-    "limit": "limit",
-    "repetition": "repetition",
-    "empty": "empty",
-    "failed": "failed",
-}
-
-
+_JSON_TYPES = {str: str, bool: bool, int: int | float, float: int | float}
 _MAX_DEPTH = 100
 _TOO_DEEP = f"The JSON is nested more than {_MAX_DEPTH} deep."
 
@@ -52,7 +29,9 @@ def parse_json(text: str) -> Document:
         _check_depth(value)
         json.dumps(value, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
         if isinstance(value, dict) and "pages" in value and "status" in value:
-            return _document(value)
+            document = _read(Document, value)
+            assert isinstance(document, Document)
+            return document
     except RecursionError as error:
         raise NotationError(_TOO_DEEP) from error
     except (ValueError, OverflowError) as error:
@@ -90,105 +69,37 @@ def _fields_alone(document: Document) -> Json:
     return values[0] if len(values) == 1 else values
 
 
-def _document(given: Mapping[str, object]) -> Document:
-    return Document(
-        pages=_all(_page, given["pages"]),
-        source=_text(given.get("source", "")),
-        model=_text(given.get("model", "")),
-        task=_text(given.get("task", "")),
-    )
-
-
-def _page(value: object) -> Page:
-    given = _object(value)
-    return Page(
-        number=int(_number(given["number"])),
-        width=int(_number(given["width"])),
-        height=int(_number(given["height"])),
-        blocks=_all(_block, given.get("blocks", [])),
-        status=_status(given["status"]),
-    )
-
-
-def _block(value: object) -> Block:
-    given = _object(value)
-    return Block(
-        kind=_text(given["kind"]),
-        text=_text(given.get("text", "")),
-        written=_text(given.get("written", "")),
-        box=_box(given["box"]) if "box" in given else None,
-        tokens=_all(_token, given.get("tokens", [])),
-        fields=given.get("fields"),  # type: ignore[arg-type]  # json.loads gives nothing but Json
-        level=int(_number(given.get("level", 0))),
-        confidence=_number(given["confidence"]) if "confidence" in given else None,
-        children=_all(_block, given.get("children", [])),
-        readings=_all(_reading, given.get("readings", [])),
-        check=_check(given["check"]) if "check" in given else None,
-    )
-
-
-def _token(value: object) -> Token:
-    given = _object(value)
-    return Token(
-        _text(given.get("text", "")),
-        _number(given["probability"]),
-        _all(_alternative, given.get("alternatives", [])),
-        _box(given["box"]) if "box" in given else None,
-    )
-
-
-def _alternative(value: object) -> Alternative:
-    given = _object(value)
-    return Alternative(_text(given.get("text", "")), _number(given["probability"]))
-
-
-def _reading(value: object) -> Reading:
-    given = _object(value)
-    written = _text(given.get("written", ""))
-    return Reading(_text(given.get("text", "")), _number(given["confidence"]), written)
-
-
-def _check(value: object) -> Check:
-    given = _object(value)
-    differences = _all(_difference, given.get("differences", []))
-    return Check(_number(given["likeness"]), differences, _text(given.get("instead_of", "")))
-
-
-def _difference(value: object) -> Difference:
-    given = _object(value)
-    return Difference(_text(given.get("text", "")), _box(given["box"]))
-
-
-def _box(value: object) -> Box:
-    given = _object(value)
-    return Box(*(_number(given[name]) for name in ("x0", "y0", "x1", "y1")))
-
-
-def _status(value: object) -> Status:
-    given = _object(value)
-    position = int(_number(given["position"])) if "position" in given else None
-    return Status(_KINDS[_text(given["kind"])], position, _text(given.get("reason", "")))
-
-
-def _all(parse: Callable[[object], T], values: object) -> tuple[T, ...]:
-    if not isinstance(values, list):
-        raise TypeError(f"a list was expected, not {type(values).__name__}")
-    return tuple(parse(value) for value in values)
-
-
-def _object(value: object) -> Mapping[str, object]:
+def _read(kind: type, value: object) -> object:
+    """Read an object as one of the dataclasses of `documents`: what was left out has its default, a text is empty."""
     if not isinstance(value, dict):
         raise TypeError(f"an object was expected, not {type(value).__name__}")
-    return value
+    hints = _hints(kind)
+    known = {name: one for name, one in value.items() if name in hints}
+    found = {name: one if name == "fields" else _fit(hints[name], one) for name, one in known.items()}
+    return kind(**({"text": ""} if "text" in hints else {}) | found)
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a text was expected, not {type(value).__name__}")
-    return value
+@cache
+def _hints(kind: type) -> dict[str, object]:
+    return get_type_hints(kind)
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"a number was expected, not {type(value).__name__}")
-    return value
+def _fit(hint: object, value: object) -> object:
+    """Return a value as the type that `hint` names: lists become tuples, objects dataclasses."""
+    inner = get_args(hint)
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list):
+            raise TypeError(f"a list was expected, not {type(value).__name__}")
+        return tuple(_fit(inner[0], item) for item in value)
+    if get_origin(hint) is Literal:
+        if value not in inner:
+            raise TypeError(f"one of {', '.join(inner)} was expected")
+        return value
+    if isinstance(hint, UnionType):  # with None, which is written by leaving it out
+        return _fit(inner[0], value)
+    assert isinstance(hint, type)
+    if is_dataclass(hint):
+        return _read(hint, value)
+    if not isinstance(value, _JSON_TYPES[hint]) or isinstance(value, bool) != (hint is bool):
+        raise TypeError(f"{hint.__name__} was expected, not {type(value).__name__}")
+    return hint(value)
