@@ -43,7 +43,7 @@ from unrender.training.formula.labels import is_validation_paper
 from unrender.training.loop import Trainer
 from unrender.training.objectives import Transcription
 from unrender.training.page.assembly import Page, assemble, union
-from unrender.training.page.blocks import FIGURE, FURNITURE
+from unrender.training.page.blocks import FURNITURE, Kind
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, draft, read_documents
 from unrender.training.page.drawing import POINTS_PER_INCH, draw_pages, in_pixels, shrink
@@ -245,7 +245,7 @@ def _make_pages(folder: Path, pictures: Path, tokenizer: LatexTokenizer, count: 
 
 def _page_sample(page: Page, gray: Gray, dpi: float, tokenizer: LatexTokenizer) -> Sample | None:
     """Cut the printed part out of a page; two line ends part its blocks. None if it is too long or not known."""
-    pieces = [piece for piece in page.pieces if piece.block.kind not in {FIGURE, *FURNITURE}]
+    pieces = [piece for piece in page.pieces if piece.block.kind not in {Kind.FIGURE, *FURNITURE}]
     if not pieces or len(pieces) < len([piece for piece in page.pieces if piece.block.kind not in FURNITURE]):
         return None
     labels = [label_of(piece, piece.lines) for piece in pieces]

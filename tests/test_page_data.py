@@ -12,20 +12,7 @@ from unrender.formats.marked import DISPLAY, MATH, character_of
 from unrender.training.data import Cache, CacheWriter
 from unrender.training.page.alignment import SOFT_HYPHEN
 from unrender.training.page.assembly import Page, assemble
-from unrender.training.page.blocks import (
-    CAPTION,
-    CODE,
-    FIGURE,
-    FOOTNOTE,
-    FORMULA,
-    HEADING,
-    ITEM,
-    TABLE,
-    TEXT,
-    TITLE,
-    Block,
-    Paper,
-)
+from unrender.training.page.blocks import Block, Kind, Paper
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drawing import PLACED, Warp, draw_pages, in_pixels, scan
 from unrender.training.page.layouts import KINDS, Layouts, LayoutWriter, make_layout
@@ -75,33 +62,36 @@ def as_text(tokens: Sequence[str]) -> str:
 
 
 def paragraph(count: int) -> Block:
-    return Block(kind=TEXT, atoms=parse_prose(SENTENCE * count))
+    return Block(kind=Kind.TEXT, atoms=parse_prose(SENTENCE * count))
 
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Typeset:
-    note = Block(kind=FOOTNOTE, atoms=(Atom(text="1", style=NOTE), *plain_atoms("A note.")))
+    note = Block(kind=Kind.FOOTNOTE, atoms=(Atom(text="1", style=NOTE), *plain_atoms("A note.")))
     noted = (*plain_atoms("Text with a note"), Atom(text="1", style=NOTE, glued=True, note=0), *plain_atoms("inside."))
     cells = [
         Atom(text=text, row=place // 2, column=place % 2) for place, text in enumerate(["Name", "Size", "a", "10"])
     ]
-    figure = Block(kind=CAPTION, atoms=plain_atoms("Figure 1: A plot."))
+    figure = Block(kind=Kind.CAPTION, atoms=plain_atoms("Figure 1: A plot."))
     return typeset(
         tmp_path_factory.mktemp("everything"),
         Style(header=True, points=10),
-        Block(kind=TITLE, atoms=plain_atoms("Of Things"), wide=True),
-        Block(kind=HEADING, level=1, atoms=plain_atoms("1 Introduction")),
+        Block(kind=Kind.TITLE, atoms=plain_atoms("Of Things"), wide=True),
+        Block(kind=Kind.HEADING, level=1, atoms=plain_atoms("1 Introduction")),
         paragraph(2),
         Block(
-            kind=FORMULA,
+            kind=Kind.FORMULA,
             atoms=(Atom(tokens=parse_formula(r"\sum_{i=1}^{n} x_i = \sqrt{y}")), Atom(text="(3)")),
         ),
-        Block(kind=ITEM, atoms=(Atom(text="•"), *plain_atoms("first item"))),
-        Block(kind=ITEM, atoms=(Atom(text="•"), *plain_atoms("second item"))),
-        Block(kind=CODE, atoms=(Atom(text="if x--y:", style="mono"), Atom(text="    return {z}", style="mono", row=1))),
-        Block(kind=TABLE, atoms=tuple(cells)),
-        Block(kind=FIGURE, height=60.0, width=0.5, parts=(figure,)),
-        Block(kind=TEXT, atoms=noted, notes=(note,)),
+        Block(kind=Kind.ITEM, atoms=(Atom(text="•"), *plain_atoms("first item"))),
+        Block(kind=Kind.ITEM, atoms=(Atom(text="•"), *plain_atoms("second item"))),
+        Block(
+            kind=Kind.CODE,
+            atoms=(Atom(text="if x--y:", style="mono"), Atom(text="    return {z}", style="mono", row=1)),
+        ),
+        Block(kind=Kind.TABLE, atoms=tuple(cells)),
+        Block(kind=Kind.FIGURE, height=60.0, width=0.5, parts=(figure,)),
+        Block(kind=Kind.TEXT, atoms=noted, notes=(note,)),
     )
 
 
@@ -150,10 +140,12 @@ def test_the_markdown_is_what_stands_on_the_page(everything: Typeset) -> None:
 
 
 def test_two_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
-    blocks = [Block(kind=TEXT, atoms=plain_atoms(f"Number{number} " + "and more words " * 40)) for number in range(14)]
+    blocks = [
+        Block(kind=Kind.TEXT, atoms=plain_atoms(f"Number{number} " + "and more words " * 40)) for number in range(14)
+    ]
     made = typeset(tmp_path, Style(columns=2, margin=50.0), *blocks)
     for page in made.pages:
-        texts = [piece for piece in page.pieces if piece.block.kind == TEXT]
+        texts = [piece for piece in page.pieces if piece.block.kind == Kind.TEXT]
         columns = [piece.column for piece in texts]
         assert columns == sorted(columns)
         assert all(piece.box[2] < page.style.width / 2 for piece in texts if piece.column == 0)
@@ -164,8 +156,10 @@ def test_two_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
 
 def test_a_paragraph_goes_on_over_columns_and_pages_even_inside_a_word(tmp_path: Path) -> None:
     text = " ".join(["characteristically", "incomprehensibilities"] * 450)
-    made = typeset(tmp_path, Style(columns=2, margin=60.0, folio="none"), Block(kind=TEXT, atoms=plain_atoms(text)))
-    pieces = [piece for page in made.pages for piece in page.pieces if piece.block.kind == TEXT]
+    made = typeset(
+        tmp_path, Style(columns=2, margin=60.0, folio="none"), Block(kind=Kind.TEXT, atoms=plain_atoms(text))
+    )
+    pieces = [piece for page in made.pages for piece in page.pieces if piece.block.kind == Kind.TEXT]
     assert len(made.pages) > 1
     assert [piece.continued for piece in pieces] == [False] + [True] * (len(pieces) - 1)
     assert [piece.continues for piece in pieces] == [True] * (len(pieces) - 1) + [False]
@@ -179,8 +173,8 @@ def test_a_paragraph_goes_on_over_columns_and_pages_even_inside_a_word(tmp_path:
 
 def test_hyphens_of_tex_are_marked_and_those_of_the_author_stay(tmp_path: Path) -> None:
     text = "well-known characteristics " * 60
-    made = typeset(tmp_path, Style(columns=2, margin=60.0), Block(kind=TEXT, atoms=plain_atoms(text)))
-    [piece] = [piece for piece in made.pages[0].pieces if piece.block.kind == TEXT]
+    made = typeset(tmp_path, Style(columns=2, margin=60.0), Block(kind=Kind.TEXT, atoms=plain_atoms(text)))
+    [piece] = [piece for piece in made.pages[0].pieces if piece.block.kind == Kind.TEXT]
     ends = [label_of(piece, [line]).tokens[-1] for line in piece.lines]
     assert SOFT_HYPHEN in ends
     assert " ".join(text.split()) in page_markdown(made.pages[0])
@@ -194,15 +188,22 @@ def test_other_fonts_are_understood_too(font: str, tmp_path: Path) -> None:
 
 def test_what_does_not_compile_or_does_not_fit_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:
     wide = parse_formula("+".join(["x"] * 150))
-    bad = Block(kind=TEXT, atoms=(Atom(tokens=(r"\frac", "{", "a")),))
+    bad = Block(kind=Kind.TEXT, atoms=(Atom(tokens=(r"\frac", "{", "a")),))
     papers = [
-        Paper("one", 1, (Block(kind=TEXT, atoms=plain_atoms("kept")), bad)),
-        Paper("two", 2, (Block(kind=FORMULA, atoms=(Atom(tokens=wide),)), Block(kind=TEXT, atoms=plain_atoms("too")))),
+        Paper("one", 1, (Block(kind=Kind.TEXT, atoms=plain_atoms("kept")), bad)),
+        Paper(
+            "two",
+            2,
+            (Block(kind=Kind.FORMULA, atoms=(Atom(tokens=wide),)), Block(kind=Kind.TEXT, atoms=plain_atoms("too"))),
+        ),
     ]
     made = typeset(tmp_path, Style(), papers=papers)
     assert [page.group for page in made.pages] == [1, 2]
-    texts = [[piece.block.kind for piece in page.pieces if piece.block.kind in (TEXT, FORMULA)] for page in made.pages]
-    assert texts == [[TEXT], [TEXT]]
+    texts = [
+        [piece.block.kind for piece in page.pieces if piece.block.kind in (Kind.TEXT, Kind.FORMULA)]
+        for page in made.pages
+    ]
+    assert texts == [[Kind.TEXT], [Kind.TEXT]]
 
 
 def test_lines_are_stored_with_tokens_and_boxes(everything: Typeset, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from unrender.reading.page.blocks import join_wrapped
 from unrender.reading.page.columns import find_parts
 from unrender.reading.page.cuts import cut, split
 from unrender.reading.page.layers import Layer, corrected
-from unrender.reading.page.places import CODE, FOOTER, FORMULA, TABLE, TEXT, Row
+from unrender.reading.page.places import Kind, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, read_row, settle_hyphens, without_loop, write_code, write_display
 from unrender.reading.page.signs import Sign
@@ -76,8 +76,8 @@ def draw_page(columns: int = 1, lines: int = 14) -> Image.Image:
 def see_text(ink) -> Cells:
     """Find text wherever there is ink."""
     kinds = np.full((len(KINDS), *ink.shape), 0.01, dtype=np.float32)
-    kinds[TEXT] = np.where(ink > 0.02, 0.9, 0.01)
-    kinds[0] = 1 - kinds[TEXT]
+    kinds[Kind.TEXT] = np.where(ink > 0.02, 0.9, 0.01)
+    kinds[0] = 1 - kinds[Kind.TEXT]
     return Cells(kinds, np.zeros(ink.shape, np.float32))
 
 
@@ -292,12 +292,12 @@ def test_a_line_of_text_between_two_formulas_is_text():
         """Take the rectangle from the first to the last formula for one display, text in the middle included."""
         kinds = see_text(ink).kinds
         rows = np.flatnonzero(ink.max(axis=1) > 0.02)
-        formulas = kinds[TEXT].copy()
+        formulas = kinds[Kind.TEXT].copy()
         middle = (rows[0] + rows[-1]) // 2
         formulas[middle - 4 : middle + 5] *= 0.3
-        kinds[TEXT] -= formulas * 0.9
-        kinds[FORMULA] = np.where(ink.max() > 0, formulas, 0.01)
-        kinds[FORMULA, rows[0] : rows[-1] + 1, ink.shape[1] // 2] = 0.95  # what joins them
+        kinds[Kind.TEXT] -= formulas * 0.9
+        kinds[Kind.FORMULA] = np.where(ink.max() > 0, formulas, 0.01)
+        kinds[Kind.FORMULA, rows[0] : rows[-1] + 1, ink.shape[1] // 2] = 0.95  # what joins them
         return Cells(kinds, np.zeros(ink.shape, np.float32))
 
     image = Image.new("RGB", (850, 600), "white")
@@ -307,7 +307,7 @@ def test_a_line_of_text_between_two_formulas_is_text():
     straight = straighten(image)
     ink, scale = _low_resolution(straight.gray, straight.letters)
     regions = find_regions(straight, see_formulas(ink), scale)
-    assert [region.kind for region in regions] == [FORMULA, TEXT, FORMULA]
+    assert [region.kind for region in regions] == [Kind.FORMULA, Kind.TEXT, Kind.FORMULA]
 
 
 def test_code_is_indented_as_it_stands_and_not_as_it_was_read():
@@ -399,10 +399,10 @@ def test_each_line_of_a_table_of_contents_is_a_block_with_its_number():
     straight = straighten(draw_contents())
     ink, scale = _low_resolution(straight.gray, straight.letters)
     cells = see_text(ink)
-    swapped = replace(cells, kinds=cells.kinds[[0, FORMULA, 2, TEXT, *range(4, len(KINDS))]])
+    swapped = replace(cells, kinds=cells.kinds[[0, Kind.FORMULA, 2, Kind.TEXT, *range(4, len(KINDS))]])
     regions = find_regions(straight, swapped, scale)
     assert [len(region.rows) for region in regions] == [1] * 18
-    assert {region.kind for region in regions} == {TEXT}
+    assert {region.kind for region in regions} == {Kind.TEXT}
     assert all(region.box[0] < 100 and region.box[2] > 920 for region in regions)
     assert all(len(split(region.rows[0])) == 2 for region in regions)
 
@@ -432,20 +432,20 @@ def test_the_end_of_a_line_is_no_running_foot():
     ink, scale = _low_resolution(straight.gray, straight.letters)
     cells = see_text(ink)
     low = slice(int(405 * scale), None), slice(int(480 * scale), None)
-    cells.kinds[FOOTER, *low], cells.kinds[TEXT, *low] = cells.kinds[TEXT, *low].copy(), 0.01
+    cells.kinds[Kind.FOOTER, *low], cells.kinds[Kind.TEXT, *low] = cells.kinds[Kind.TEXT, *low].copy(), 0.01
     regions = find_regions(straight, cells, scale)
     assert sum(len(region.rows) for region in regions) == 14
-    assert {region.kind for region in regions} == {TEXT}
+    assert {region.kind for region in regions} == {Kind.TEXT}
 
 
 def test_a_part_of_program_code_is_no_table():
     straight = straighten(draw_page())
     ink, scale = _low_resolution(straight.gray, straight.letters)
     cells = see_text(ink)
-    cells.kinds[CODE], cells.kinds[TEXT] = cells.kinds[TEXT].copy(), 0.01
+    cells.kinds[Kind.CODE], cells.kinds[Kind.TEXT] = cells.kinds[Kind.TEXT].copy(), 0.01
     part = slice(int(90 * scale), int(300 * scale)), slice(0, int(250 * scale))
-    cells.kinds[TABLE, *part], cells.kinds[CODE, *part] = cells.kinds[CODE, *part].copy(), 0.01
-    assert {region.kind for region in find_regions(straight, cells, scale)} == {CODE}
+    cells.kinds[Kind.TABLE, *part], cells.kinds[Kind.CODE, *part] = cells.kinds[Kind.CODE, *part].copy(), 0.01
+    assert {region.kind for region in find_regions(straight, cells, scale)} == {Kind.CODE}
 
 
 def test_letters_in_a_font_of_formulas_are_a_formula_though_read_as_words():
@@ -483,7 +483,7 @@ def test_the_beginnings_of_lines_are_no_table():
     ink, scale = _low_resolution(straight.gray, straight.letters)
     cells = see_text(ink)
     part = slice(int(90 * scale), int(300 * scale)), slice(0, int(250 * scale))
-    cells.kinds[TABLE, *part], cells.kinds[TEXT, *part] = cells.kinds[TEXT, *part].copy(), 0.01
+    cells.kinds[Kind.TABLE, *part], cells.kinds[Kind.TEXT, *part] = cells.kinds[Kind.TEXT, *part].copy(), 0.01
     regions = find_regions(straight, cells, scale)
-    assert {region.kind for region in regions} == {TEXT}
+    assert {region.kind for region in regions} == {Kind.TEXT}
     assert sum(len(region.rows) for region in regions) == 14

@@ -21,7 +21,7 @@ from unrender.reading.considering import Look
 from unrender.reading.looks import Looking
 from unrender.reading.page.assembly import make_page
 from unrender.reading.page.cuts import cut, sample_lines, split
-from unrender.reading.page.places import FORMULA, Region
+from unrender.reading.page.places import Kind, Region
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import NoLoop, ReadRow, read_row
 from unrender.reading.page.straight import INK, Straight, straighten
@@ -247,7 +247,7 @@ def _pictures(straight: Straight, regions: tuple[Region, ...], *, apart: bool) -
     """Cut out everything to be read; displays `apart` from their numbers."""
     for number, region in enumerate(regions):
         for position, row in enumerate(region.rows):
-            by_itself = apart and region.kind == FORMULA
+            by_itself = apart and region.kind == Kind.FORMULA
             for index, box in enumerate(row.cells if by_itself else split(row)):
                 assert box is not None
                 picture = cut(straight.gray, box, row.letters)

@@ -20,20 +20,7 @@ from unrender.formats.tables import make_table
 from unrender.images.opening import PageText
 from unrender.reading.page.blocks import join_wrapped
 from unrender.reading.page.layers import TRUSTED, Layer, agreement
-from unrender.reading.page.places import (
-    CAPTION,
-    CODE,
-    FIGURE,
-    FOLIO,
-    FOOTER,
-    FOOTNOTE,
-    FORMULA,
-    HEADER,
-    HEADING,
-    TABLE,
-    TEXT,
-    Region,
-)
+from unrender.reading.page.places import Kind, Region
 from unrender.reading.page.rows import ReadRow, join_parts, settle_hyphens, write_code, write_display
 from unrender.reading.page.straight import Straight
 from unrender.reading.systems import Sheet
@@ -69,7 +56,7 @@ def make_page(
     pieces = [_piece(number, region, found, straight, known) for number, region in enumerate(regions)]
     if known is not None:
         pieces = _trusting(pieces, known)
-    pieces = _joined([piece for piece in pieces if piece.region.kind == FIGURE or piece.rows])
+    pieces = _joined([piece for piece in pieces if piece.region.kind == Kind.FIGURE or piece.rows])
     joints = settle_hyphens([piece.rows for piece in pieces])
     pieces = [replace(piece, rows=rows) for piece, rows in zip(pieces, joints, strict=True)]
     blocks = tuple(_grouped(_first_continued([_block(piece, straight) for piece in pieces])))
@@ -82,8 +69,8 @@ def _piece(number: int, region: Region, found: Found, straight: Straight, layer:
     lines: list[Line] = []
     for position, place in enumerate(region.rows):
         box = straight.to_page(Box(*place.box))
-        row = join_parts(_parts(found, number, position), CELL if region.kind == TABLE else SPACE)
-        if layer is not None and region.kind != FORMULA:
+        row = join_parts(_parts(found, number, position), CELL if region.kind == Kind.TABLE else SPACE)
+        if layer is not None and region.kind != Kind.FORMULA:
             row = layer.correct(row, box)
         if row.tokens and (plain_text(row.tokens).strip(_EMPTY) or layer is not None):
             rows.append(row)
@@ -93,16 +80,16 @@ def _piece(number: int, region: Region, found: Found, straight: Straight, layer:
 
 def _trusting(pieces: Sequence[_Piece], layer: Layer) -> list[_Piece]:
     """Where most of a page agrees with its text layer, believe the layer in lines that the model is unsure of."""
-    lines = [row for piece in pieces if piece.region.kind != FORMULA for row in piece.rows]
+    lines = [row for piece in pieces if piece.region.kind != Kind.FORMULA for row in piece.rows]
     if agreement(lines) < TRUSTED:
         return list(pieces)
     trusted: list[_Piece] = []
     for piece in pieces:
         region = piece.region
-        if region.kind == FORMULA and piece.rows and all(layer.is_prose(line.box) for line in piece.lines):
+        if region.kind == Kind.FORMULA and piece.rows and all(layer.is_prose(line.box) for line in piece.lines):
             large = region.rows[0].letters > _LARGE * min(row.letters for one in pieces for row in one.region.rows)
-            region = replace(region, kind=HEADING if large else TEXT)
-        if region.kind not in (FORMULA, TABLE):
+            region = replace(region, kind=Kind.HEADING if large else Kind.TEXT)
+        if region.kind not in (Kind.FORMULA, Kind.TABLE):
             rows = tuple(layer.replace(row, line.box) for row, line in zip(piece.rows, piece.lines, strict=True))
             shown = tuple(replace(line, text=row.markdown) for row, line in zip(rows, piece.lines, strict=True))
             piece = _Piece(region, rows, shown)
@@ -120,13 +107,13 @@ def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
     kept: list[_Piece] = []
     last: int | None = None  # the last paragraph
     for piece in pieces:
-        if piece.region.kind == TEXT and piece.region.continued and last is not None and _is_open(kept[last]):
+        if piece.region.kind == Kind.TEXT and piece.region.continued and last is not None and _is_open(kept[last]):
             before = kept[last]
             kept[last] = replace(before, rows=(*before.rows, *piece.rows), lines=(*before.lines, *piece.lines))
             continue
-        if piece.region.kind == TEXT:
+        if piece.region.kind == Kind.TEXT:
             last = len(kept)
-        elif piece.region.kind in (HEADING, FORMULA):
+        elif piece.region.kind in (Kind.HEADING, Kind.FORMULA):
             last = None
         kept.append(piece)
     return kept
@@ -149,32 +136,32 @@ def _block(piece: _Piece, straight: Straight) -> Block:
         confidence=min(1.0, region.likely) * (sum(sure) / len(sure) if sure else 1.0),
         lines=piece.lines,
         source=_source(piece),
-        continued=kind == TEXT and region.continued,
+        continued=kind == Kind.TEXT and region.continued,
     )
-    if kind == FIGURE:
+    if kind == Kind.FIGURE:
         return replace(block, kind="picture")
-    if kind == TABLE:
+    if kind == Kind.TABLE:
         return replace(block, kind="table", children=make_table(_cells(piece), header_rows=1))
     rows = [row.tokens for row in piece.rows]
-    if kind == FORMULA:
+    if kind == Kind.FORMULA:
         return replace(block, kind="formula", text=write_display(rows))
-    if kind == CODE and sum(_MONO in row for row in rows) * 2 > len(rows):
+    if kind == Kind.CODE and sum(_MONO in row for row in rows) * 2 > len(rows):
         return replace(block, kind="code", text=write_code([plain_text(row) for row in rows], region.rows))
     level = piece.rows[0].heading
     text = inline_markdown(join_lines([[token for token in row if token not in (*HEADINGS, CELL)] for row in rows]))
     text = text.strip()
-    if (kind == HEADING and not _is_broken_off(text)) or (
-        level and len(rows) <= 2 and kind == TEXT and region.likely < 0.7
+    if (kind == Kind.HEADING and not _is_broken_off(text)) or (
+        level and len(rows) <= 2 and kind == Kind.TEXT and region.likely < 0.7
     ):
         return replace(block, kind="heading", text=text, level=level or _level(text))
-    if kind in (HEADER, FOOTER, FOLIO):
-        return replace(block, kind="page_header" if kind == HEADER else "page_footer", text=text)
-    if kind == FOOTNOTE and text.startswith("[^") and "]" in text:
+    if kind in (Kind.HEADER, Kind.FOOTER, Kind.FOLIO):
+        return replace(block, kind="page_header" if kind == Kind.HEADER else "page_footer", text=text)
+    if kind == Kind.FOOTNOTE and text.startswith("[^") and "]" in text:
         mark, _, rest = text.partition("]")
         return replace(block, kind="markdown", text=f"{mark}]:{rest}")
-    if kind == CAPTION:
+    if kind == Kind.CAPTION:
         return replace(block, kind="caption", text=text)
-    if _BULLET.match(text) or (_LABEL.match(text) and kind == TEXT):
+    if _BULLET.match(text) or (_LABEL.match(text) and kind == Kind.TEXT):
         return replace(block, kind="item", text=_BULLET.sub("- ", text))
     return replace(block, text=text)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.reading.page.lines import Boxes, find_gaps, find_lines
-from unrender.reading.page.places import CODE, FORMULA, TEXT, WHOLE, Rectangle, Region, Row, union, union_of
+from unrender.reading.page.places import WHOLE, Kind, Rectangle, Region, Row, union, union_of
 
 BEGINS = 0.5  # a line that begins a block is at least so likely to
 _FAR = 1.7  # times the usual distance of lines: farther apart are two blocks
@@ -27,7 +27,7 @@ def join_blocks(pieces: list[Region], column: int) -> list[Region]:
     steps = [
         two.box[3] - one.box[3]
         for one, two in pairwise(pieces)
-        if one.kind == two.kind == TEXT and two.box[3] > one.box[3]
+        if one.kind == two.kind == Kind.TEXT and two.box[3] > one.box[3]
     ]
     usual = float(np.median(steps)) if steps else 0.0
     joined: list[Region] = []
@@ -44,10 +44,10 @@ def join_blocks(pieces: list[Region], column: int) -> list[Region]:
 def _goes_on(before: Region, piece: Region, usual: float) -> bool:
     if before.kind != piece.kind or before.kind in WHOLE:
         return False
-    if piece.kind == CODE:
+    if piece.kind == Kind.CODE:
         return True
     apart = piece.box[3] - before.rows[-1].box[3]
-    far = bool(usual) and apart > _FAR * usual and piece.kind == TEXT
+    far = bool(usual) and apart > _FAR * usual and piece.kind == Kind.TEXT
     return piece.rows[0].begins < BEGINS and not far
 
 
@@ -60,7 +60,7 @@ def find_formulas(boxes: Boxes, letters: float, likely: float) -> list[Region]:
             groups.append([row])
         else:
             groups[-1].append(row)
-    return [Region(FORMULA, union_of([row.box for row in group]), tuple(group), likely=likely) for group in groups]
+    return [Region(Kind.FORMULA, union_of([row.box for row in group]), tuple(group), likely=likely) for group in groups]
 
 
 def give_numbers(lines: list[Region], wholes: list[Region], letters: float) -> list[Region]:
@@ -72,7 +72,7 @@ def give_numbers(lines: list[Region], wholes: list[Region], letters: float) -> l
         beside = [
             (number, index)
             for number, whole in enumerate(wholes)
-            if narrow and whole.kind == FORMULA
+            if narrow and whole.kind == Kind.FORMULA
             for index, row in enumerate(whole.rows)
             if row.box[1] < middle < row.box[3]
         ]

@@ -2,16 +2,33 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 
-from unrender.models.page import KINDS
 from unrender.reading.page.lines import Boxes
 
 Rectangle = tuple[int, int, int, int]  # left, top, right, bottom in pixels of the straight page
 
-NOTHING, TEXT, HEADING, FORMULA, TABLE, FIGURE, CAPTION, HEADER, FOOTER, FOLIO, FOOTNOTE, CODE = range(len(KINDS))
-WHOLE = (FORMULA, TABLE, FIGURE)  # regions that are found as rectangles before there are lines
+
+class Kind(IntEnum):
+    """What a region is; in the order of the layout network's `KINDS`."""
+
+    NOTHING = 0
+    TEXT = 1
+    HEADING = 2
+    FORMULA = 3
+    TABLE = 4
+    FIGURE = 5
+    CAPTION = 6
+    HEADER = 7
+    FOOTER = 8
+    FOLIO = 9
+    FOOTNOTE = 10
+    CODE = 11
+
+
+WHOLE = (Kind.FORMULA, Kind.TABLE, Kind.FIGURE)  # regions that are found as rectangles before there are lines
 
 
 @dataclass(frozen=True)
@@ -19,7 +36,6 @@ class Row:
     """A line to read; `letters` is the height of its small letters.
 
     `cells` are its parts where it is a table's; of a display, the formula and, if it has one, its number.
-
     `gaps` are where it may be cut: the middles and widths of the spaces between its strokes.
     """
 

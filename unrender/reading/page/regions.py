@@ -11,27 +11,12 @@ from unrender.images.pixels import find_strokes
 from unrender.reading.page.blocks import BEGINS, find_cells, find_formulas, find_rows, give_numbers, join_blocks
 from unrender.reading.page.columns import Part, find_parts
 from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines
-from unrender.reading.page.places import (
-    CAPTION,
-    CODE,
-    FIGURE,
-    FOOTNOTE,
-    FORMULA,
-    HEADING,
-    NOTHING,
-    TABLE,
-    TEXT,
-    Rectangle,
-    Region,
-    Row,
-    union,
-    union_of,
-)
+from unrender.reading.page.places import Kind, Rectangle, Region, Row, union, union_of
 from unrender.reading.page.straight import Straight
 from unrender.reading.page.strokes import FURNITURE, Strokes, agree_in_lines, find_inside, look_at, mean_in
 
-_PROSE = (TEXT, HEADING, CAPTION, FOOTNOTE)
-_LEAST_CELLS = {FORMULA: 6, TABLE: 80, FIGURE: 40}
+_PROSE = (Kind.TEXT, Kind.HEADING, Kind.CAPTION, Kind.FOOTNOTE)
+_LEAST_CELLS = {Kind.FORMULA: 6, Kind.TABLE: 80, Kind.FIGURE: 40}
 _DIRT = 0.6  # times the letters' height: smaller strokes do not close a gutter
 _BRIDGE = (-6.0, -1.2, 6.0, 0.4)  # the same: how far around themselves a leader's dots do
 _CLOSE, _TORN = 1.5, 0.6  # the same: words so close beside a table; and in how many of its rows they make it text
@@ -43,8 +28,10 @@ _INLINE = 0.35  # share of the ink beside a formula that is text: above, the for
 def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]:
     """Take a page apart; there are `scale` cells to a pixel."""
     page = look_at(straight, cells, scale)
-    displays = list(_find_wholes(page, FORMULA))
-    tables = [table for table in _find_wholes(page, TABLE) if not any(_covers(one.box, table.box) for one in displays)]
+    displays = list(_find_wholes(page, Kind.FORMULA))
+    tables = [
+        table for table in _find_wholes(page, Kind.TABLE) if not any(_covers(one.box, table.box) for one in displays)
+    ]
     for table in list(tables):
         kind = _what_else(page, table.box)
         if kind is not None:
@@ -52,13 +39,13 @@ def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]
             page.decide(find_inside(page.boxes, table.box), kind)
     taken = np.zeros(len(page.boxes), dtype=bool)
     wholes: list[Region] = []
-    for whole in [*_find_wholes(page, FIGURE), *tables]:
+    for whole in [*_find_wholes(page, Kind.FIGURE), *tables]:
         inside = np.flatnonzero(find_inside(page.boxes, whole.box) & ~taken)
         taken[inside] = True
         wholes.append(_filled(page, whole, inside))
-    agree_in_lines(page, np.flatnonzero(~taken & (page.kinds != NOTHING)))
+    agree_in_lines(page, np.flatnonzero(~taken & (page.kinds != Kind.NOTHING)))
     furniture = np.isin(page.kinds, FURNITURE) & ~taken
-    running = ~taken & ~furniture & (page.kinds != NOTHING)
+    running = ~taken & ~furniture & (page.kinds != Kind.NOTHING)
     parts = find_parts(*_masks(page, wholes, running))
     body = list(_in_order(page, parts, wholes, displays, np.flatnonzero(running)))
     heads, feet = _furniture_regions(page, furniture)
@@ -69,17 +56,17 @@ def _what_else(page: Strokes, box: Rectangle) -> int | None:
     """Say what seems a table and is a part of something else: program code or text go on beside it."""
     middles = (page.boxes[:, 1] + page.boxes[:, 3]) / 2
     widths = page.boxes[:, 2] - page.boxes[:, 0]
-    inside, code = find_inside(page.boxes, box), page.kinds == CODE
+    inside, code = find_inside(page.boxes, box), page.kinds == Kind.CODE
     beside = (middles > box[1]) & (middles < box[3]) & ~inside
     if widths[beside & code].sum() + widths[inside & code].sum() > widths[inside & ~code].sum():
-        return CODE
+        return Kind.CODE
     near = (page.boxes[:, 0] < box[2] + _CLOSE * page.letters) & (page.boxes[:, 2] > box[0] - _CLOSE * page.letters)
     words = beside & near & np.isin(page.kinds, _PROSE)
     rows, torn = (len(np.unique(middles[chosen] // (2 * page.letters))) for chosen in (inside, words))
-    return TEXT if torn > _TORN * rows else None
+    return Kind.TEXT if torn > _TORN * rows else None
 
 
-def _find_wholes(page: Strokes, kind: int) -> Iterator[Region]:
+def _find_wholes(page: Strokes, kind: Kind) -> Iterator[Region]:
     """Find the rectangles of one kind among the cells, and stretch them to the strokes of that kind."""
     shown = page.cells.kinds.argmax(axis=0) == kind
     grown = shown.copy()
@@ -100,7 +87,7 @@ def _find_wholes(page: Strokes, kind: int) -> Iterator[Region]:
 
 def _filled(page: Strokes, whole: Region, members: NDArray[np.int64]) -> Region:
     """Find the rows of a table."""
-    if whole.kind != TABLE or not members.size:
+    if whole.kind != Kind.TABLE or not members.size:
         return whole
     cells = find_cells(page.boxes[members], page.letters)
     return replace(whole, rows=tuple(Row(union_of(row), page.letters, row) for row in cells))
@@ -147,7 +134,7 @@ def _in_order(
         lines = [_line_region(page, line) for line in find_lines(page.boxes, members.tolist(), page.letters)]
         inner = [whole for whole, home in zip(wholes, whole_homes, strict=True) if home == number]
         regions = join_blocks([*give_numbers(lines, formulas, page.letters), *inner], part.column)
-        if regions and regions[0].kind == TEXT:
+        if regions and regions[0].kind == Kind.TEXT:
             regions[0] = replace(regions[0], continued=regions[0].rows[0].begins < BEGINS)
         yield from regions
 
@@ -159,7 +146,7 @@ def _is_formula(page: Strokes, inside: NDArray[np.int64], margin: float) -> NDAr
         boxes, likely = page.boxes[inside[row]], page.likely[inside[row]]
         left, top, _, bottom = union(boxes)
         votes = (likely * (boxes[:, 2] - boxes[:, 0])[:, None]).sum(axis=0)
-        share = votes[FORMULA] / max(1e-6, votes[FORMULA] + votes[list(_PROSE)].sum())
+        share = votes[Kind.FORMULA] / max(1e-6, votes[Kind.FORMULA] + votes[list(_PROSE)].sum())
         in_line = left < margin + page.letters and bottom - top < _LINE_HEIGHT * page.letters
         formula[row] = share > (_SURELY if in_line else 0.5)
     return formula
@@ -199,10 +186,10 @@ def _line_region(page: Strokes, line: Line) -> Region:
     members = list(line.strokes)
     weights = (page.boxes[members, 2] - page.boxes[members, 0])[:, None]
     votes = (page.likely[members] * weights).sum(axis=0) / max(1, weights.sum())
-    votes[[NOTHING, FIGURE]] = 0
-    if votes.argmax() == FORMULA:  # displays were found before
-        votes[TEXT] += votes[FORMULA]
-    votes[FORMULA] = 0
+    votes[[Kind.NOTHING, Kind.FIGURE]] = 0
+    if votes.argmax() == Kind.FORMULA:  # displays were found before
+        votes[Kind.TEXT] += votes[Kind.FORMULA]
+    votes[Kind.FORMULA] = 0
     kind = int(votes.argmax())
     begins = mean_in(page.cells.begins[None], np.array([line.box]), page.scale)[0, 0]
     letters = _row_letters(page.boxes[members], page.letters)

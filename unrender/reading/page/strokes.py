@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from unrender.engines.segmentation import Cells
 from unrender.images.pixels import stroke_boxes
 from unrender.reading.page.lines import Boxes, find_lines
-from unrender.reading.page.places import FOLIO, FOOTER, HEADER, NOTHING, TEXT, Rectangle
+from unrender.reading.page.places import Kind, Rectangle
 from unrender.reading.page.straight import INK, Straight
 
-FURNITURE = (HEADER, FOOTER, FOLIO)
+FURNITURE = (Kind.HEADER, Kind.FOOTER, Kind.FOLIO)
 _UNLIKELY = 0.6  # of a stroke to be nothing: above, it is dirt, a rule or a number in the margin
 _SPECK = 0.12  # of the letters' height: smaller strokes are dirt
 _TOGETHER = 2.0  # the same: what stands nearer in a line is of one kind
@@ -61,7 +61,7 @@ def look_at(straight: Straight, cells: Cells, scale: float) -> Strokes:
     cells = mark_leaders(cells, boxes, leaders, straight.letters, scale)
     likely = mean_in(cells.kinds, boxes, scale)
     kinds = likely[:, 1:].argmax(axis=1) + 1
-    kinds[likely[:, NOTHING] > _UNLIKELY] = NOTHING
+    kinds[likely[:, Kind.NOTHING] > _UNLIKELY] = Kind.NOTHING
     return Strokes(boxes, likely, kinds, straight.letters, cells, scale, leaders)
 
 
@@ -138,7 +138,7 @@ def mark_leaders(cells: Cells, boxes: Boxes, dots: NDArray[np.bool_], letters: f
             slice(max(0, int(top * scale)), int(bottom * scale) + 1),
             slice(int(left * scale), int(right * scale) + 1),
         )
-        kinds[:, *area], kinds[TEXT, *area], begins[area] = 0.0, 1.0, 1.0
+        kinds[:, *area], kinds[Kind.TEXT, *area], begins[area] = 0.0, 1.0, 1.0
     return replace(cells, kinds=kinds, begins=begins)
 
 

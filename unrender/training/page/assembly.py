@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from unrender.training.page.alignment import Box, Segment, Sign, align_formula, align_text, decode
-from unrender.training.page.blocks import FIGURE, FOLIO, FURNITURE, ROWED, TABLE, Block
+from unrender.training.page.blocks import FURNITURE, ROWED, Block, Kind
 from unrender.training.page.compilation import Compiled, Glyph, Mark
 from unrender.training.page.prose import Atom
 from unrender.training.page.source import Source
@@ -100,12 +100,12 @@ class _Assembly:
     def pages(self) -> list[Page]:
         for found in self._walk():
             block = self._blocks[found.block]
-            if block.kind != FIGURE:
+            if block.kind != Kind.FIGURE:
                 self._place(found, block.atoms[found.atom])
-            if block.kind in (FIGURE, TABLE):
+            if block.kind in (Kind.FIGURE, Kind.TABLE):
                 for segment in found.segments:
                     self._ruled.setdefault((found.block, segment.page), []).extend(segment.rules)
-                if block.kind == FIGURE:
+                if block.kind == Kind.FIGURE:
                     key = (found.segments[0].page, found.block, 0)
                     self._rows[key] = _Row(found.block, key[0], found.order[0], 0)
         pages = [self._pieces(number) for number in range(len(self._compiled.pages))]
@@ -139,7 +139,7 @@ class _Assembly:
 
     def _meaning(self, text: str, page: int, glyphs: Sequence[Glyph], body: int | None) -> tuple[int, int, int] | None:
         if text == _FOLIO:
-            self._blocks.append(Block(kind=FOLIO, atoms=(Atom(text="".join(map(decode, glyphs))),)))
+            self._blocks.append(Block(kind=Kind.FOLIO, atoms=(Atom(text="".join(map(decode, glyphs))),)))
             return len(self._blocks) - 1, 0, 0
         if text == _END:  # what follows was begun before a footnote, a float or the page's head came between
             return None if body is None or not glyphs else self._source.meanings[body]

@@ -12,19 +12,35 @@ import statistics
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from types import ModuleType
 
 import numpy as np
 
 from unrender.training.page.prose import MONO, Atom, plain_atoms
 
-TITLE, HEADING, TEXT, ITEM, FORMULA, TABLE, FIGURE, CAPTION, CODE, FOOTNOTE, HEADER, FOOTER, FOLIO = (
-    "title", "heading", "text", "item", "formula", "table", "figure", "caption", "code", "footnote", "header", "footer",
-    "page number",
-)  # fmt: skip
-FURNITURE = frozenset({HEADER, FOOTER, FOLIO})  # what a page repeats
-INSERTED = FURNITURE | {FOOTNOTE}  # what stands outside the running text, besides what floats
-ROWED = frozenset({TABLE, FORMULA, CODE})  # whose lines are rows of the source
+
+class Kind(StrEnum):
+    """What a block is."""
+
+    TITLE = "title"
+    HEADING = "heading"
+    TEXT = "text"
+    ITEM = "item"
+    FORMULA = "formula"
+    TABLE = "table"
+    FIGURE = "figure"
+    CAPTION = "caption"
+    CODE = "code"
+    FOOTNOTE = "footnote"
+    HEADER = "header"
+    FOOTER = "footer"
+    FOLIO = "page number"
+
+
+FURNITURE = frozenset({Kind.HEADER, Kind.FOOTER, Kind.FOLIO})  # what a page repeats
+INSERTED = FURNITURE | {Kind.FOOTNOTE}  # what stands outside the running text, besides what floats
+ROWED = frozenset({Kind.TABLE, Kind.FORMULA, Kind.CODE})  # whose lines are rows of the source
 _GIVEN = (
     "Anna Björn Carla David Elena François Grace Hélène Ivan Jürgen Kofi Laura Miguel Noor Olga Paolo Rosa Søren "
     "Tomáš Wei"
@@ -53,7 +69,7 @@ _CODE_WIDTH, _CODE_ROWS = 46, (3, 14)
 class Block:
     """One block; `shape` says how it is set: indented, centred, flush right, as an abstract, floating ..."""
 
-    kind: str
+    kind: Kind
     atoms: tuple[Atom, ...] = ()
     level: int = 0  # of a heading
     shape: str = ""
@@ -114,4 +130,4 @@ def code_rows(rng: np.random.Generator) -> tuple[Atom, ...]:
 
 
 def _block(text: str, shape: str) -> Block:
-    return Block(kind=TEXT, atoms=plain_atoms(text), shape=shape)
+    return Block(kind=Kind.TEXT, atoms=plain_atoms(text), shape=shape)

@@ -16,23 +16,7 @@ import numpy as np
 
 from unrender.errors import DataError
 from unrender.training.formula.labels import paper_hash
-from unrender.training.page.blocks import (
-    CAPTION,
-    CODE,
-    FIGURE,
-    FOOTNOTE,
-    FORMULA,
-    HEADING,
-    ITEM,
-    TABLE,
-    TEXT,
-    TITLE,
-    Block,
-    Paper,
-    code_rows,
-    letter_parts,
-    names,
-)  # fmt: skip
+from unrender.training.page.blocks import Block, Kind, Paper, code_rows, letter_parts, names
 from unrender.training.page.prose import (
     BOLD,
     ITALIC,
@@ -136,8 +120,8 @@ class _Draft:
         atoms = _readable(title)
         if not atoms:
             return
-        self.blocks.append(Block(kind=TITLE, atoms=atoms, wide=True))
-        self.blocks.append(Block(kind=TEXT, atoms=plain_atoms(names(self.rng)), shape="center", wide=True))
+        self.blocks.append(Block(kind=Kind.TITLE, atoms=atoms, wide=True))
+        self.blocks.append(Block(kind=Kind.TEXT, atoms=plain_atoms(names(self.rng)), shape="center", wide=True))
 
     def _take(self, raw: Raw) -> None:
         takers: dict[str, Callable[[Raw], None]] = {
@@ -146,7 +130,7 @@ class _Draft:
         }  # fmt: skip
         takers[str(raw["kind"])](raw)
         if self.style.kind == "paper" and self.rng.random() < _CODES:
-            self.blocks.append(Block(kind=CODE, atoms=code_rows(self.rng)))
+            self.blocks.append(Block(kind=Kind.CODE, atoms=code_rows(self.rng)))
 
     def _heading(self, raw: Raw) -> None:
         level = max(1, int(cast(int, raw["level"])))
@@ -161,7 +145,7 @@ class _Draft:
         if self.style.numbered:
             number = ".".join(str(max(1, count)) for count in self.sections[:level])
             atoms = (Atom(text=number + ("." if self.style.dotted else "")), *atoms)
-        self.blocks.append(Block(kind=HEADING, atoms=atoms, level=level))
+        self.blocks.append(Block(kind=Kind.HEADING, atoms=atoms, level=level))
 
     def _paragraph(self, raw: Raw) -> None:
         atoms = parse_prose(str(raw["text"]))
@@ -171,12 +155,12 @@ class _Draft:
         if not atoms:
             return
         atoms, self.run_in = (*self.run_in, *atoms), ()
-        after_display = bool(self.blocks) and self.blocks[-1].kind == FORMULA and not label
+        after_display = bool(self.blocks) and self.blocks[-1].kind == Kind.FORMULA and not label
         shape = "noindent" if label or (after_display and self.rng.random() < 0.8) else ""
         notes: tuple[Block, ...] = ()
         if self.rng.random() < _NOTES:
             atoms, notes = self._noted(atoms)
-        self.blocks.append(Block(kind=TEXT, atoms=atoms, shape=shape, notes=notes))
+        self.blocks.append(Block(kind=Kind.TEXT, atoms=atoms, shape=shape, notes=notes))
 
     def _labelled(self, label: str, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
         name = label.capitalize()
@@ -196,18 +180,18 @@ class _Draft:
             return atoms, ()
         index = words[int(self.rng.integers(len(words)))]
         number = str(self._count("note"))
-        note = Block(kind=FOOTNOTE, atoms=(Atom(text=number, style=NOTE), *parse_prose(text + ".")))
+        note = Block(kind=Kind.FOOTNOTE, atoms=(Atom(text=number, style=NOTE), *parse_prose(text + ".")))
         sign = Atom(text=number, style=NOTE, glued=True, note=0)
         return (*atoms[: index + 1], sign, *atoms[index + 1 :]), (note,)
 
     def _plain(self, raw: Raw) -> None:
-        self.blocks.append(Block(kind=TEXT, atoms=plain_atoms(str(raw["text"]))))
+        self.blocks.append(Block(kind=Kind.TEXT, atoms=plain_atoms(str(raw["text"]))))
 
     def _equation(self, raw: Raw) -> None:
         atoms = [Atom(tokens=parse_formula(str(raw["latex"])))]
         if raw.get("numbered"):
             atoms.append(Atom(text=f"({self._count('equation')})"))
-        self.blocks.append(Block(kind=FORMULA, atoms=tuple(atoms)))
+        self.blocks.append(Block(kind=Kind.FORMULA, atoms=tuple(atoms)))
 
     def _equations(self, raw: Raw) -> None:
         atoms: list[Atom] = []
@@ -220,7 +204,7 @@ class _Draft:
                 atoms.append(Atom(text=f"({self._count('equation')})", row=row))
         if not atoms or any(not atom.tokens and not atom.text for atom in atoms):
             raise DataError("a display has an empty row")
-        self.blocks.append(Block(kind=FORMULA, atoms=tuple(atoms), shape=f"{raw['env']}*"))
+        self.blocks.append(Block(kind=Kind.FORMULA, atoms=tuple(atoms), shape=f"{raw['env']}*"))
 
     def _list(self, raw: Raw) -> None:
         pattern = str(self.rng.choice(["{}.", "({})", "{})"])) if raw["ordered"] else str(self.rng.choice(["•", "–"]))
@@ -228,7 +212,7 @@ class _Draft:
             atoms = parse_prose(item)
             if atoms:
                 label = Atom(text=pattern.format(number))
-                self.blocks.append(Block(kind=ITEM, atoms=(label, *atoms)))
+                self.blocks.append(Block(kind=Kind.ITEM, atoms=(label, *atoms)))
 
     def _table(self, raw: Raw) -> None:
         rows = cast(Sequence[Sequence[str]], raw["rows"])
@@ -245,7 +229,7 @@ class _Draft:
         place = "above" if self.rng.random() < 0.5 else ""
         caption = self._caption("Table", str(raw.get("caption", "")), place)
         floats = bool(self.rng.random() < _FLOATING)
-        self.blocks.append(Block(kind=TABLE, atoms=tuple(atoms), parts=caption, floats=floats))
+        self.blocks.append(Block(kind=Kind.TABLE, atoms=tuple(atoms), parts=caption, floats=floats))
 
     def _figure(self, raw: Raw) -> None:
         caption = self._caption("Figure", str(raw.get("caption", "")), "")
@@ -253,7 +237,7 @@ class _Draft:
         wide = floats and self.style.columns > 1 and bool(self.rng.random() < _WIDE)
         self.blocks.append(
             Block(
-                kind=FIGURE, parts=caption, floats=floats, wide=wide, width=float(self.rng.uniform(0.5, 0.95)),
+                kind=Kind.FIGURE, parts=caption, floats=floats, wide=wide, width=float(self.rng.uniform(0.5, 0.95)),
                 height=float(self.rng.uniform(70, 210)),
             )
         )  # fmt: skip
@@ -263,9 +247,9 @@ class _Draft:
         style = BOLD if self.style.dotted else ""
         label = (Atom(text=name, style=style), Atom(text=number, style=style))
         try:
-            return (Block(kind=CAPTION, atoms=(*label, *parse_prose(text)), shape=place),)
+            return (Block(kind=Kind.CAPTION, atoms=(*label, *parse_prose(text)), shape=place),)
         except DataError:
-            return (Block(kind=CAPTION, atoms=label, shape=place),)
+            return (Block(kind=Kind.CAPTION, atoms=label, shape=place),)
 
     def _count(self, name: str) -> int:
         self.counts[name] = self.counts.get(name, 0) + 1

@@ -19,7 +19,7 @@ from unrender.training.augment import distort
 from unrender.training.data import Gray
 from unrender.training.page.alignment import Box
 from unrender.training.page.assembly import Page
-from unrender.training.page.blocks import FIGURE
+from unrender.training.page.blocks import Kind
 from unrender.training.page.styles import Style
 from unrender.training.photographs import compress
 from unrender.typesetting.pictures import run_dvipng
@@ -43,7 +43,7 @@ def draw_pages(dvi: Path, pages: Sequence[Page], dpi: float, rng: np.random.Gene
             raise DataError(f"{path} cannot be opened")
         picture = np.asarray(gray, dtype=np.uint8).copy()
         for piece in page.pieces:
-            if piece.block.kind == FIGURE and rng.random() < _PAINTED:
+            if piece.block.kind == Kind.FIGURE and rng.random() < _PAINTED:
                 paint_figure(picture, in_pixels(piece.box, dpi), rng)
         yield page, picture
 

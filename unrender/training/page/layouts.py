@@ -18,29 +18,13 @@ from unrender.models.page import CELLS_PER_INCH, KINDS
 from unrender.training.data import Gray
 from unrender.training.page.alignment import Box
 from unrender.training.page.assembly import Page
-from unrender.training.page.blocks import (
-    CAPTION,
-    CODE,
-    FIGURE,
-    FOLIO,
-    FOOTER,
-    FOOTNOTE,
-    FORMULA,
-    HEADER,
-    HEADING,
-    ITEM,
-    TABLE,
-    TEXT,
-    TITLE,
-)  # fmt: skip
+from unrender.training.page.blocks import Kind
 from unrender.training.page.drawing import POINTS_PER_INCH, Warp
 
-_KIND_OF_BLOCK = {
-    TEXT: "text", ITEM: "text", TITLE: "heading", HEADING: "heading", FORMULA: "display formula", TABLE: "table",
-    FIGURE: "figure", CAPTION: "caption", HEADER: "header", FOOTER: "footer", FOLIO: "page number",
-    FOOTNOTE: "footnote", CODE: "code",
-}  # fmt: skip
-_WHOLE = frozenset({TABLE, FIGURE, CODE, FORMULA})  # blocks that are labelled as one rectangle, not line by line
+_IN_CELLS = {Kind.ITEM: "text", Kind.TITLE: "heading", Kind.FORMULA: "display formula"}  # what `KINDS` calls otherwise
+_WHOLE = frozenset(
+    {Kind.TABLE, Kind.FIGURE, Kind.CODE, Kind.FORMULA}
+)  # blocks that are labelled as one rectangle, not line by line
 _INDEX = np.dtype([("start", "i8"), ("height", "i4"), ("width", "i4"), ("group", "i4")])
 
 
@@ -76,7 +60,7 @@ def make_layout(page: Page, gray: Gray, warp: Warp) -> Layout:
     labels = np.zeros((height, width), dtype=np.uint8)
     places: list[BlockPlace] = []
     for piece in page.pieces:
-        kind = _KIND_OF_BLOCK[piece.block.kind]
+        kind = _IN_CELLS.get(piece.block.kind, piece.block.kind)
         whole = piece.block.kind in _WHOLE or not piece.lines
         for box in [piece.box] if whole else [line.box for line in piece.lines]:
             corners = np.rint(to_cells.corners(box) - 0.5).astype(np.int32)

@@ -22,20 +22,7 @@ from unrender.formats.marked import CELL, inline_markdown, write_formula
 from unrender.formats.tables import make_table
 from unrender.training.data import Gray
 from unrender.training.page.assembly import Line, Page, Piece
-from unrender.training.page.blocks import (
-    CAPTION,
-    CODE,
-    FIGURE,
-    FOLIO,
-    FOOTER,
-    FOOTNOTE,
-    FORMULA,
-    HEADER,
-    HEADING,
-    ITEM,
-    TABLE,
-    TITLE,
-)  # fmt: skip
+from unrender.training.page.blocks import Kind
 from unrender.training.page.drawing import POINTS_PER_INCH
 from unrender.training.page.samples import label_of
 
@@ -62,7 +49,7 @@ def _blocks(pieces: Sequence[Piece]) -> list[Block]:
     blocks: list[Block] = []
     for piece in pieces:
         block = _block(piece)
-        if piece.block.kind == CAPTION and blocks and blocks[-1].kind == "picture" and not blocks[-1].children:
+        if piece.block.kind == Kind.CAPTION and blocks and blocks[-1].kind == "picture" and not blocks[-1].children:
             blocks[-1] = replace(blocks[-1], children=(Block(kind="caption", text=block.text),))
         else:
             blocks.append(block)
@@ -82,24 +69,24 @@ def _lists(blocks: list[Block]) -> list[Block]:
 
 def _block(piece: Piece) -> Block:
     kind = piece.block.kind
-    if kind == FIGURE:
+    if kind == Kind.FIGURE:
         return Block(kind="picture")
-    if kind == FORMULA:
+    if kind == Kind.FORMULA:
         return Block(kind="formula", text=_formula(piece))
-    if kind == TABLE:
+    if kind == Kind.TABLE:
         return Block(kind="table", children=make_table(_rows(piece), header_rows=1))
-    if kind == CODE:
+    if kind == Kind.CODE:
         rows = ["".join(sign.text for part in line.parts for sign in part.signs) for line in piece.lines]
         return Block(kind="code", text="\n".join(rows))
     text = inline_markdown(label_of(piece, piece.lines).tokens)
-    if kind in (TITLE, HEADING):
-        return Block(kind="heading", level=1 + (piece.block.level if kind == HEADING else 0), text=text)
-    if kind in (HEADER, FOOTER, FOLIO):
-        return Block(kind="page_header" if kind == HEADER else "page_footer", text=text)
-    if kind == FOOTNOTE:
+    if kind in (Kind.TITLE, Kind.HEADING):
+        return Block(kind="heading", level=1 + (piece.block.level if kind == Kind.HEADING else 0), text=text)
+    if kind in (Kind.HEADER, Kind.FOOTER, Kind.FOLIO):
+        return Block(kind="page_header" if kind == Kind.HEADER else "page_footer", text=text)
+    if kind == Kind.FOOTNOTE:
         mark, _, rest = text.partition("]")
         return Block(kind="markdown", text=text if piece.continued else f"{mark}]:{rest}")
-    if kind == ITEM:
+    if kind == Kind.ITEM:
         return Block(kind="item", text=f"- {text[2:]}" if text.startswith(_BULLETS) else text)
     return Block(kind="text", text=text)
 

@@ -14,7 +14,7 @@ from unrender.tokens import LatexTokenizer
 from unrender.training.data import Gray, Sample
 from unrender.training.page.alignment import Box, Sign
 from unrender.training.page.assembly import Line, Page, Part, Piece, union
-from unrender.training.page.blocks import CODE, FIGURE, FORMULA, HEADING, TABLE, TITLE
+from unrender.training.page.blocks import Kind
 from unrender.training.page.drawing import POINTS_PER_INCH, in_pixels, shrink
 from unrender.training.page.prose import MONO, PLAIN
 
@@ -65,10 +65,10 @@ class _Writer:
         self._kind = piece.block.kind
         self._style = PLAIN
         self._open = False
-        self._math = DISPLAY if self._kind == FORMULA else MATH
+        self._math = DISPLAY if self._kind == Kind.FORMULA else MATH
         self._last: Box | None = None
-        if self._kind in (TITLE, HEADING) and not piece.continued:
-            self.mark(HEADINGS[0] if self._kind == TITLE else HEADINGS[min(piece.block.level, 3)])
+        if self._kind in (Kind.TITLE, Kind.HEADING) and not piece.continued:
+            self.mark(HEADINGS[0] if self._kind == Kind.TITLE else HEADINGS[min(piece.block.level, 3)])
 
     def mark(self, token: str) -> None:
         self.tokens.append(token)
@@ -94,7 +94,7 @@ class _Writer:
             if part.atom.tokens:
                 self._formula(opened=True)
             self._signs(part.signs, formula=bool(part.atom.tokens))
-            goes_on = self._kind == FORMULA and after is not None and bool(after.atom.tokens)
+            goes_on = self._kind == Kind.FORMULA and after is not None and bool(after.atom.tokens)
             if part.ends and not goes_on:
                 self._formula(opened=False)
             before = part
@@ -118,19 +118,19 @@ class _Writer:
 
     def _plain_style(self, style: str) -> str:
         """Leave out what the kind of block says already."""
-        if self._kind == CODE:
+        if self._kind == Kind.CODE:
             return MONO
-        return PLAIN if self._kind in (TITLE, HEADING) and style != "note" else style
+        return PLAIN if self._kind in (Kind.TITLE, Kind.HEADING) and style != "note" else style
 
     def _gap(self, before: Part | None, part: Part) -> None:
         """Write what stands between two atoms of a line."""
         if before is None:
             return
-        if self._kind == TABLE and before.atom.column != part.atom.column:
+        if self._kind == Kind.TABLE and before.atom.column != part.atom.column:
             for _ in range(part.atom.column - before.atom.column):
                 self.mark(CELL)
             return
-        if part.atom.glued or (self._kind == FORMULA and part.atom.tokens):
+        if part.atom.glued or (self._kind == Kind.FORMULA and part.atom.tokens):
             return
         ahead = next((sign.box for sign in part.signs if sign.box is not None), None)
         self.tokens.append(SPACE)
@@ -162,7 +162,7 @@ def cut_samples(
 ) -> Iterator[tuple[str, Sample]]:
     """Yield every line of a page, some groups of lines, and whole paragraphs, each with the name of its set."""
     for piece in page.pieces:
-        if piece.block.kind == FIGURE:
+        if piece.block.kind == Kind.FIGURE:
             continue
         for name, lines in _groups(piece.lines, rng):
             sample = cut(piece, lines, gray, dpi, tokenizer, page.group) if has_places(lines) else None

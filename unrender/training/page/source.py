@@ -6,22 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from unrender.training.formula.pointing import mark
-from unrender.training.page.blocks import (
-    CAPTION,
-    CODE,
-    FIGURE,
-    FOOTER,
-    FORMULA,
-    HEADER,
-    HEADING,
-    INSERTED,
-    ITEM,
-    TABLE,
-    TITLE,
-    Block,
-    Paper,
-    row_count,
-)  # fmt: skip
+from unrender.training.page.blocks import INSERTED, Block, Kind, Paper, row_count
 from unrender.training.page.prose import Atom, write_atom
 from unrender.training.page.styles import Style, preamble
 
@@ -75,7 +60,10 @@ def write_source(papers: Sequence[Paper], style: Style, dropped: frozenset[tuple
     source = Source(style)
     for index, paper in enumerate(papers):
         source.pieces.append(rf"\clearpage\setcounter{{page}}{{{1 + paper.group % 40}}}")
-        for command, kind, atoms in (("runninghead", HEADER, paper.header), ("runningfoot", FOOTER, paper.footer)):
+        for command, kind, atoms in (
+            ("runninghead", Kind.HEADER, paper.header),
+            ("runningfoot", Kind.FOOTER, paper.footer),
+        ):
             words = _Writer(source, (index, -1)).words(Block(kind=kind, atoms=atoms))
             source.pieces.append(rf"\gdef\{command}{{{words}\E}}")
         kept = [number for number in range(len(paper.blocks)) if (index, number) not in dropped]
@@ -118,20 +106,20 @@ class _Writer:
         return written
 
     def _body(self, block: Block) -> str:
-        if block.kind == TITLE:
+        if block.kind == Kind.TITLE:
             return rf"\par{{\centering\LARGE\bfseries {self.words(block)}\par}}\bigskip"
-        if block.kind == HEADING:
+        if block.kind == Kind.HEADING:
             return _HEADINGS[min(block.level, len(_HEADINGS)) - 1] % self.words(block)
-        if block.kind == ITEM:
+        if block.kind == Kind.ITEM:
             return self._item(block)
-        if block.kind == FORMULA:
+        if block.kind == Kind.FORMULA:
             return self._formula(block)
-        if block.kind in (TABLE, FIGURE):
+        if block.kind in (Kind.TABLE, Kind.FIGURE):
             return self._float(block)
-        if block.kind == CAPTION:
+        if block.kind == Kind.CAPTION:
             short = r"\centering" if len(block.atoms) < _LONG_CAPTION else _JUSTIFIED
             return rf"\par{{\small {short} {self.words(block)}\par}}"
-        if block.kind == CODE:
+        if block.kind == Kind.CODE:
             return self._code(block)
         return _SHAPES[block.shape] % self.words(block)
 
@@ -170,12 +158,12 @@ class _Writer:
         self._floats = block.floats
         above = [part for part in block.parts if part.shape == "above"]
         below = [part for part in block.parts if part.shape != "above"]
-        inner = self._picture(block) if block.kind == FIGURE else self._table(block)
+        inner = self._picture(block) if block.kind == Kind.FIGURE else self._table(block)
         before, after = ("".join(self._body(part) for part in parts) for parts in (above, below))
         body = rf"\centering {before}\par\vspace{{4pt}}{inner}\par\vspace{{4pt}}{after}\E"
         if not block.floats:
             return rf"\par\begin{{center}}{body}\end{{center}}"
-        name = ("figure" if block.kind == FIGURE else "table") + ("*" if block.wide else "")
+        name = ("figure" if block.kind == Kind.FIGURE else "table") + ("*" if block.wide else "")
         return rf"\begin{{{name}}}[{block.shape or 'tb'}]{body}\end{{{name}}}"
 
     def _picture(self, block: Block) -> str:
