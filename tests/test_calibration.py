@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 from unrender.checkpoints import load
 from unrender.cli import app
 from unrender.decoding.calibration import AS_IT_IS, confidence_of, fit_line, log_odds, without_usual_doubt
+from unrender.documents import Box
 from unrender.evaluation.calibrate import cross_validated_error, fit_lines
 from unrender.evaluation.scoring import Judged
 from unrender.metrics import calibration_error
-from unrender.reading.receipt.fields import Calibration, box_of
+from unrender.reading.receipt.fields import Calibration
 from unrender.training.receipt.made_documents import make_document
 from unrender.words import Word
 
@@ -129,7 +130,9 @@ def write_set(folder: Path, count: int) -> None:
         lines: dict[int, list[Word]] = {}
         for word in made.page.words:
             lines.setdefault(word.line, []).append(word)
-        boxes = [[box_of(words, range(len(words))), " ".join(word.text for word in words)] for words in lines.values()]
+        boxes = [
+            [Box.around(word.box for word in words), " ".join(word.text for word in words)] for words in lines.values()
+        ]
         written = [{"text": text, "box": [box.x0, box.y0, box.x1, box.y1]} for box, text in boxes]
         fields = made.fields | ({"date": "01/01/1999"} if number % 2 else {})
         (folder / f"{number}.json").write_text(json.dumps({"fields": fields, "lines": written}))

@@ -21,7 +21,7 @@ from unrender.images.opening import open_pages
 from unrender.layers.spatial import LabelModel
 from unrender.reading.labels import LabelSystem
 from unrender.reading.reader import Reader
-from unrender.reading.receipt.details import DETAILS
+from unrender.reading.receipt.details import Details
 from unrender.reading.receipt.fields import FIELDS, LABELS
 from unrender.reading.systems import UNWATCHED, Options, Sheet, Watch, open_sheet
 from unrender.words import Lexicon, Word, WordPage
@@ -119,7 +119,7 @@ def test_a_picture_that_is_no_receipt_says_so_by_low_confidence(tmp_path):
         Word(text, Box(10, 10 * n, 60, 10 * n + 8), n) for n, text in enumerate(["AREA", "AUSTRIA", "83,879"])
     )
     found = read_one(replace(work, find_words=lambda _: WordPage(100, 100, words)), Image.new("RGB", (100, 100)))
-    assert found.blocks[0].fields == dict.fromkeys((*FIELDS, *DETAILS))
+    assert found.blocks[0].fields == dict.fromkeys((*FIELDS, *Details().as_json()))
     assert found.blocks[0].confidence < 0.1
     assert str(found.status) == "unlikely: this does not look like a receipt"
 
@@ -195,7 +195,7 @@ def test_the_reader_opens_a_page_model_and_takes_given_words(folder, picture):
     reader = Reader.open(folder)
     document = reader.read(picture, Options(words=picture.with_name("words.json")))
     assert document.task == "receipt"
-    assert set(document.blocks[0].fields) == {*FIELDS, *DETAILS}
+    assert set(document.blocks[0].fields) == {*FIELDS, *Details().as_json()}
 
 
 def test_words_that_cannot_be_used_fail_the_page_with_a_sentence(folder, picture):
@@ -227,7 +227,7 @@ def test_the_command_line_prints_fields_as_json_and_draws_them(folder, picture, 
         "read", picture, "-t", "receipt", "-m", folder, "--words", picture.with_name("words.json"), "--overlay", overlay
     )
     assert ran.code == 0, ran.err
-    assert set(json.loads(ran.out)) == {*FIELDS, *DETAILS}
+    assert set(json.loads(ran.out)) == {*FIELDS, *Details().as_json()}
     with Image.open(overlay) as drawn:
         assert drawn.size == (100, 100)
 

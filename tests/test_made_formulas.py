@@ -5,7 +5,7 @@ import pytest
 
 from unrender import latex
 from unrender.tokens import LatexTokenizer
-from unrender.training.augment import Augmentation, augment_placed
+from unrender.training.augment import Augmentation
 from unrender.training.formula.everyday import make_up, stack
 from unrender.training.formula.labels import is_validation_paper, read_articles, read_formulas, vocabulary
 from unrender.training.photographs import photograph
@@ -75,5 +75,5 @@ def test_the_same_generator_takes_the_same_photograph():
     gray[10:20, 10:50] = 0
     settings = Augmentation(photographed=1.0)
     none = np.zeros((0, 4), dtype=np.float32)
-    first, second = (augment_placed(gray, none, settings, np.random.default_rng(5), 0.3)[0] for _ in range(2))
+    first, second = (settings(gray, none, np.random.default_rng(5), 0.3)[0] for _ in range(2))
     assert (first == second).all()

@@ -17,7 +17,7 @@ from unrender.formats.marked import balanced, enclosed, inline_markdown, join_li
 from unrender.images.opening import PageText
 from unrender.models.config import CnnConfig, DecoderConfig, Generation, ImagePrep, TextConfig
 from unrender.models.page import KINDS
-from unrender.reading.choice import look, looks_like_page
+from unrender.reading.choice import look
 from unrender.reading.page import PageSystem, _low_resolution
 from unrender.reading.page.blocks import join_wrapped
 from unrender.reading.page.columns import find_parts
@@ -213,8 +213,6 @@ def test_signs_on_several_levels_are_not_taken_for_a_line():
 def test_a_page_of_text_looks_like_one_and_a_formula_does_not():
     formula = Image.new("RGB", (300, 80), "white")
     ImageDraw.Draw(formula).text((10, 20), "a + b = c", fill="black", font=ImageFont.load_default(30))
-    assert looks_like_page(draw_page())
-    assert not looks_like_page(formula)
     assert look(draw_page()) == "page"
     assert look(formula) == "formula"
     receipts = [make_document(np.random.default_rng([990, number]), "receipt").image for number in range(4)]

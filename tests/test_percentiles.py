@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unrender.images.percentiles import percentile
+from unrender.images.measures import percentile
 
 
 @pytest.mark.parametrize("share", [0, 0.5, 1, 75, 99, 100])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from unrender.images.pixels import place, stroke_boxes, symbol_height
+from unrender.images.measures import stroke_boxes, symbol_height
+from unrender.images.pixels import place
 from unrender.models.formula import SYMBOLS, formula
 from unrender.typesetting import Style
 from unrender.typesetting.pictures import typeset

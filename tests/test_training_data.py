@@ -12,7 +12,7 @@ from unrender.errors import DataError
 from unrender.images.pixels import prepare, stack
 from unrender.models.config import ImagePrep
 from unrender.tokens import read_list
-from unrender.training.augment import Augmentation, augment, perturb_tokens, replace_share
+from unrender.training.augment import Augmentation, perturb_tokens, replace_share
 from unrender.training.batches import BatchStream, Framing, Stage
 from unrender.training.data import Cache, CacheWriter, Sample, write_cache
 from unrender.training.formula.labels import (
@@ -21,7 +21,6 @@ from unrender.training.formula.labels import (
     is_validation_paper,
     load_corpus,
     read_arxiv,
-    read_labels,
     save_corpus,
     visible,
     vocabulary,
@@ -175,6 +174,10 @@ def test_paper_is_zero_and_ink_is_not(tmp_path, picture):
     assert batch.pixels.min() == pytest.approx(-1 / 0.3)
 
 
+def augment(picture, settings, rng):
+    return settings(picture, np.zeros((0, 4), dtype=np.float32), rng, float(rng.random()))[0]
+
+
 @pytest.mark.parametrize("settings", [Augmentation(), Augmentation(scale=1.0, darken=1.0, invert=0.5)])
 def test_augmentation_comes_from_its_generator_alone(picture, settings):
     results = [[augment(picture, settings, rng) for _ in range(20)] for rng in map(np.random.default_rng, (1, 1, 2))]
@@ -291,11 +294,3 @@ def test_the_vocabulary_begins_with_that_of_the_embedded_model():
     assert tokens[: len(known)] == known
     assert len(set(tokens)) == len(tokens)
     assert {"\\iiint", "\\rightleftharpoons", "\\div"} <= set(tokens)
-
-
-def test_official_labels_are_read_with_their_pictures(tmp_path):
-    with pytest.raises(DataError, match=r"labels\.tsv cannot be read"):
-        read_labels(tmp_path)
-    (tmp_path / "a.png").touch()
-    (tmp_path / "labels.tsv").write_text("a.png\tx  y\n")
-    assert read_labels(tmp_path) == [("a.png", "x y")]

@@ -6,7 +6,7 @@ Boxes are in pixels of the page image as it was opened (upright, x to the right,
 import dataclasses
 import html
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -33,6 +33,12 @@ class Box:
     @property
     def height(self) -> float:
         return self.y1 - self.y0
+
+    @classmethod
+    def around(cls, boxes: "Iterable[Box]") -> "Box":
+        """Return the smallest box around some boxes."""
+        x0, y0, x1, y1 = zip(*((box.x0, box.y0, box.x1, box.y1) for box in boxes), strict=True)
+        return cls(min(x0), min(y0), max(x1), max(y1))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
+from unrender.images.measures import find_runs
+
 Piece = tuple[int, int, bool]  # where it begins and ends, and whether a word was cut before it
 _MOST_PIXELS = 3_000_000  # a larger picture is shrunk while its lines are sought
 _REACH = 24  # pixels around a pixel whose lightest is its paper
@@ -161,7 +163,7 @@ def _ink(gray: Image.Image) -> NDArray[np.bool_]:
 
 def _bands(ink: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return first and last row of each line; dots and accents go to the line beside them, specks go away."""
-    runs = _runs(ink.sum(axis=1) > max(1.0, _THIN * ink.shape[1]))
+    runs = find_runs(ink.sum(axis=1) > max(1.0, _THIN * ink.shape[1]))
     if not runs:
         return []
     heights = [bottom - top for top, bottom in runs]
@@ -179,7 +181,7 @@ def _bands(ink: NDArray[np.bool_]) -> list[tuple[int, int]]:
 def _pieces(ink: NDArray[np.bool_], longest: float) -> Iterator[Piece]:
     """Cut a line where its gaps are wide and, where a piece is still too long, at a gap between words."""
     height = len(ink)
-    words = _runs(ink.sum(axis=0) > 0)
+    words = find_runs(ink.sum(axis=0) > 0)
     begins = [
         first
         for (_, before), (first, _) in pairwise([(0, -height * len(ink[0])), *words])
@@ -215,7 +217,7 @@ class _Gaps:
     @classmethod
     def of(cls, ink: NDArray[np.bool_]) -> "_Gaps":
         """Measure a line; what is wide beside most of its gaps is a space between words."""
-        gaps = np.array(_runs(ink.sum(axis=0) == 0), dtype=np.int64).reshape(-1, 2)
+        gaps = np.array(find_runs(ink.sum(axis=0) == 0), dtype=np.int64).reshape(-1, 2)
         widths = gaps[:, 1] - gaps[:, 0]
         rows = np.flatnonzero(ink.any(axis=1))
         height = int(rows[-1] - rows[0]) + 1 if rows.size else len(ink)
@@ -232,12 +234,6 @@ class _Gaps:
         if gaps.size:
             return max(first, int(self.middles[gaps[self.widths[gaps].argmax()]])), True
         return int(min(max(even, first), last)), True
-
-
-def _runs(marked: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return where each run of True begins and where it has ended."""
-    changes = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
-    return [(int(first), int(last)) for first, last in changes.reshape(-1, 2)]
 
 
 def _enlarged(region: Region, factor: int, size: tuple[int, int]) -> Region:

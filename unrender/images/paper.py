@@ -5,16 +5,17 @@ contrast is stretched, ruled lines and frames are erased (`rulings`), specks are
 even light, full contrast and none of the rest, and comes back as it was.
 """
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from unrender.images.percentiles import percentile
+from unrender.images.measures import percentile
 from unrender.images.rulings import INK, erase_rulings
 
 Gray = NDArray[np.uint8]
+_Kind = TypeVar("_Kind", bound=np.generic)
 
 _SAMPLE_SIDE = 96  # the shorter side of the small picture from which the paper is estimated
 _WINDOW = 1 / 3  # of the shorter side: what is wider than this is a shadow, not a stroke
@@ -77,7 +78,7 @@ def _closed(values: Gray, reach: int, beyond: Literal["edge", "symmetric"]) -> G
     return values
 
 
-def _slide(values: Gray, size: int, axis: int, better: np.ufunc) -> Gray:
+def _slide(values: NDArray[_Kind], size: int, axis: int, better: np.ufunc) -> NDArray[_Kind]:
     """Take the best of every `size` neighbours along an axis, by doubling."""
     values = np.moveaxis(values, axis, 0)
     done = 1
@@ -167,11 +168,5 @@ def _near(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
 
 
 def _any(mask: NDArray[np.bool_], size: int, axis: int) -> NDArray[np.bool_]:
-    """Tell for every run of `size` pixels along an axis whether it holds any; by doubling."""
-    mask = np.moveaxis(mask, axis, 0)
-    done = 1
-    while done < size:
-        step = min(done, size - done)
-        mask = mask[:-step] | mask[step:]
-        done += step
-    return np.moveaxis(mask, 0, axis)
+    """Tell for every run of `size` pixels along an axis whether it holds any."""
+    return _slide(mask, size, axis, np.logical_or)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.images.percentiles import percentile
+from unrender.images.measures import percentile
 
 Gray = NDArray[np.uint8]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from unrender.latex.commands import COLUMNS, MATRICES
 
-_CASES, _ALIGNED, _GATHERED, _MATRIX = "cases", "aligned", "gathered", "matrix"
+_ALIGNED, _GATHERED, _MATRIX = "aligned", "gathered", "matrix"
 _FENCED = {fence: name for name, fence in reversed(MATRICES.items()) if fence is not None}  # cases, not dcases
 _COLUMNS = frozenset("lcr")
 

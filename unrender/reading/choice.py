@@ -20,9 +20,8 @@ from unrender.decoding.spelling import Speller
 from unrender.errors import UnrenderError
 from unrender.images.drawing import is_inkml
 from unrender.images.lines import Region, Strip, find_lines
+from unrender.images.measures import percentile, stroke_boxes
 from unrender.images.opening import PAGE_MEMORY, PageMemory, open_pages
-from unrender.images.percentiles import percentile
-from unrender.images.pixels import stroke_boxes
 from unrender.reading.looks import spell_out
 from unrender.reading.receipt import keywords
 from unrender.reading.receipt.values import AMOUNT
@@ -85,11 +84,6 @@ def look(image: Image.Image) -> str:
     if readable and (_stands_like_receipt(letters) or _speaks_like_receipt(image, letters)):
         return RECEIPT
     return PAGE
-
-
-def looks_like_page(image: Image.Image) -> bool:
-    """Say whether a picture holds many lines of many letters."""
-    return _fills_page(_find_letters(image))
 
 
 def wordiness(spelled: list[Spelled]) -> float:

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.documents import Box
+from unrender.images.measures import find_strokes, percentile
 from unrender.images.opening import Placement
-from unrender.images.percentiles import percentile
-from unrender.images.pixels import find_strokes
 from unrender.models.config import CnnConfig, EncoderConfig, SwinConfig, ViTConfig
 
 Attention = NDArray[np.float32]

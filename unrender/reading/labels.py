@@ -28,9 +28,9 @@ from unrender.reading.receipt.fields import (
     FIELDS,
     Calibration,
     Found,
-    box_of,
     field_probabilities,
     find_fields,
+    label_probabilities,
     names_of,
 )
 from unrender.reading.receipt.rows import Row, find_rows
@@ -190,49 +190,41 @@ class LabelSystem:
         found, rows = find_fields(page.words, shares, names), find_rows(page.words)
         chance = likeness(rows, found)
         found = found if chance >= UNLIKELY else {}
-        parts = {name: _field(page, found[name], calibration) for name in names if name in found}
+        parts: dict[str, Block] = {}
+        for name in (name for name in names if name in found):
+            sure = calibration.confidence(name, found[name].score)
+            parts[name] = _part(page, name, found[name].text, found[name].words, sure)
         fields: dict[str, Json] = {name: _object(parts[name]) if name in parts else None for name in names}
         fields |= find_details(rows if found else [], found).as_json()
-        sure = [part.confidence or 0.0 for name, part in parts.items() if name in FIELDS]
+        certain = [part.confidence or 0.0 for name, part in parts.items() if name in FIELDS]
         return Block(
             kind="fields",
             text="\n".join(f"{name}: {part.text}" for name, part in parts.items()),
             fields=fields,
             children=tuple(parts.values()),
-            confidence=chance * sum(sure) / len(FIELDS) if found else chance,
+            confidence=chance * sum(certain) / len(FIELDS) if found else chance,
         )
 
     def _entities(self, page: WordPage, scores: Scores) -> Block:
         """List every run of words with a label of its own, in reading order."""
-        shifted = np.exp(
-            scores / self.config.temperature - (scores / self.config.temperature).max(axis=1, keepdims=True)
-        )
-        shares = shifted / shifted.sum(axis=1, keepdims=True)
+        shares = label_probabilities(scores, self.config.temperature)
         best = [self.config.labels[index] for index in shares.argmax(axis=1)]
         parts = []
         for entity in find_entities(best):
             sure = float(np.exp(np.log(shares[entity.start : entity.stop].max(axis=1)).mean()))
-            parts.append(_entity(page, entity.label, range(entity.start, entity.stop), sure))
+            text = " ".join(page.texts[entity.start : entity.stop])
+            parts.append(_part(page, entity.label.lower(), text, range(entity.start, entity.stop), sure))
         fields: list[Json] = [{"label": part.kind, **_object(part)} for part in parts]
         text = "\n".join(f"{part.kind}: {part.text}" for part in parts)
         return Block(kind="fields", text=text, fields=fields, children=tuple(parts))
 
 
-def _field(page: WordPage, found: Found, calibration: Calibration) -> Block:
-    sure = calibration.confidence(found.name, found.score)
-    words = [page.words[index] for index in found.words]
-    box = page.in_picture(box_of(page.words, found.words))
-    tokens = tuple(Token(word.text, sure, box=page.in_picture(word.box)) for word in words)
-    return Block(kind=found.name, text=found.text, box=box, tokens=tokens, confidence=sure)
-
-
-def _entity(page: WordPage, label: str, indices: range, sure: float) -> Block:
+def _part(page: WordPage, kind: str, text: str, indices: Sequence[int], sure: float) -> Block:
+    """Return the block of some words of a page."""
     words = [page.words[index] for index in indices]
     tokens = tuple(Token(word.text, sure, box=page.in_picture(word.box)) for word in words)
-    box = page.in_picture(box_of(page.words, indices))
-    return Block(
-        kind=label.lower(), text=" ".join(word.text for word in words), box=box, tokens=tokens, confidence=sure
-    )
+    box = page.in_picture(Box.around(word.box for word in words))
+    return Block(kind=kind, text=text, box=box, tokens=tokens, confidence=sure)
 
 
 def _object(part: Block) -> dict[str, Json]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
 from unrender.documents import Box, Difference, Token
-from unrender.images.pixels import symbol_height
+from unrender.images.measures import find_runs, symbol_height
 from unrender.typesetting.pictures import Draw, Gray
 
 Columns = NDArray[np.float32]  # (R, N) from 0, paper, to 1, ink
@@ -129,9 +129,8 @@ class Pairing:
     def places(self) -> list[Place]:
         """Return where the drawing differs, as parts of the columns: left, top, right, bottom."""
         strange = self.strangeness() > max(_DIFFERENT, _UNLIKE * self.cost / self.ink)
-        edges = np.flatnonzero(np.diff(np.pad(strange, 1).astype(np.int8)))
         found = []
-        for left, right in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        for left, right in find_runs(strange):
             mine = self.pairs[(self.pairs[:, 0] >= left) & (self.pairs[:, 0] < right)]
             off = np.abs(self.seen[:, mine[:, 0]] - self.drawn[:, mine[:, 1]]).sum(axis=1)
             rows = np.flatnonzero(off > off.max() / 2)

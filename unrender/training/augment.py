@@ -34,9 +34,8 @@ class Augmentation:
     scale: float = 0.5  # share of pictures whose size changes
     smallest: float = 0.7
     largest: float = 1.4
-    small: int = (
-        0  # pixels; a smaller picture may grow up to so many, but not beyond 2.2 times: few symbols hide its size
-    )
+    # A picture of fewer pixels may grow up to so many, but not beyond 2.2 times: few symbols hide its size.
+    small: int = 0
     coarse: float = 0.0  # share of pictures shrunk and enlarged again, as a small screenshot is before it is read
     coarsest: float = 0.4  # the smallest size they are shrunk to
     darken: float = 0.5  # share of pictures whose strokes become darker or lighter
@@ -47,40 +46,35 @@ class Augmentation:
     def __call__(
         self, gray: Gray, boxes: NDArray[np.float32], rng: np.random.Generator, size: float
     ) -> tuple[Gray, NDArray[np.float32]]:
-        """Vary one picture and move the boxes (n, 4) in it along; `size`, from 0 to 1, says how large it becomes."""
-        return augment_placed(gray, boxes, self, rng, size)
+        """Vary one picture and move the boxes (n, 4) in it along; `size`, from 0 to 1, says how large it becomes.
+
+        Nougat's distortions move the boxes by next to nothing, which is left out.
+        """
+        if size < self.scale:
+            before = gray.shape
+            span = self._largest(gray) - self.smallest
+            gray = _rescaled(gray, self.smallest + span * size / self.scale)
+            down, across = (new / old for new, old in zip(gray.shape, before, strict=True))
+            boxes = boxes * np.array([across, down, across, down], dtype=np.float32)
+        if self.photographed and rng.random() < self.photographed:
+            gray, boxes = photograph(gray, boxes, rng)
+        if rng.random() < self.coarse:
+            gray = _coarsened(gray, float(rng.uniform(self.coarsest, 0.9)))
+        if rng.random() < self.darken:
+            gray = _tones(round(float(rng.uniform(0.6, 2.2)), 1))[gray]
+        top, bottom, left, right = (int(side) for side in rng.integers(1, self.margin + 1, 4))
+        gray = np.pad(gray, ((top, bottom), (left, right)), constant_values=_PAPER)
+        boxes = boxes + np.array([left, top, left, top], dtype=np.float32)
+        if self.nougat:
+            gray = _nougat(gray, int(rng.integers(2**31)))
+        return 255 - gray if rng.random() < self.invert else gray, boxes
+
+    def _largest(self, gray: Gray) -> float:
+        """Return by how much a picture may be enlarged."""
+        return max(self.largest, min(_LARGEST, math.sqrt(self.small / gray.size)))
 
 
 AUGMENTATION = Augmentation()
-
-
-def augment(gray: Gray, settings: Augmentation, rng: np.random.Generator) -> Gray:
-    """Vary one picture (dark ink on white)."""
-    return augment_placed(gray, np.zeros((0, 4), dtype=np.float32), settings, rng, float(rng.random()))[0]
-
-
-def augment_placed(
-    gray: Gray, boxes: NDArray[np.float32], settings: Augmentation, rng: np.random.Generator, size: float
-) -> tuple[Gray, NDArray[np.float32]]:
-    """Vary one picture and move the boxes (n, 4) in it along; Nougat's distortions move them by next to nothing."""
-    if size < settings.scale:
-        before = gray.shape
-        span = _largest(gray, settings) - settings.smallest
-        gray = _rescaled(gray, settings.smallest + span * size / settings.scale)
-        down, across = (new / old for new, old in zip(gray.shape, before, strict=True))
-        boxes = boxes * np.array([across, down, across, down], dtype=np.float32)
-    if settings.photographed and rng.random() < settings.photographed:
-        gray, boxes = photograph(gray, boxes, rng)
-    if rng.random() < settings.coarse:
-        gray = _coarsened(gray, float(rng.uniform(settings.coarsest, 0.9)))
-    if rng.random() < settings.darken:
-        gray = _toned(gray, float(rng.uniform(0.6, 2.2)))
-    top, bottom, left, right = (int(side) for side in rng.integers(1, settings.margin + 1, 4))
-    gray = np.pad(gray, ((top, bottom), (left, right)), constant_values=_PAPER)
-    boxes = boxes + np.array([left, top, left, top], dtype=np.float32)
-    if settings.nougat:
-        gray = _nougat(gray, int(rng.integers(2**31)))
-    return 255 - gray if rng.random() < settings.invert else gray, boxes
 
 
 def distort(image: Image.Image, rng: np.random.Generator) -> Image.Image:
@@ -110,11 +104,6 @@ def replace_share(
     return np.where(noise, rng.integers(first, vocabulary, len(tokens)), tokens)
 
 
-def _largest(gray: Gray, settings: Augmentation) -> float:
-    """Return by how much a picture may be enlarged."""
-    return max(settings.largest, min(_LARGEST, math.sqrt(settings.small / gray.size)))
-
-
 def _rescaled(gray: Gray, factor: float) -> Gray:
     height, width = gray.shape
     size = (max(4, round(width * factor)), max(4, round(height * factor)))
@@ -126,10 +115,6 @@ def _coarsened(gray: Gray, factor: float) -> Gray:
     height, width = gray.shape
     small = _rescaled(gray, factor)
     return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
-
-
-def _toned(gray: Gray, gamma: float) -> Gray:
-    return _tones(round(gamma, 1))[gray]
 
 
 @cache

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from PIL import Image
 from unrender import checkpoints
 from unrender.checkpoints import Weights, cache_folder
 from unrender.errors import ConfigError, DataError
-from unrender.evaluation.datasets import open_dataset
+from unrender.evaluation.datasets import Example, open_dataset
 from unrender.images.opening import open_pages, prepare
 from unrender.layers.seq2seq import VisionText
 from unrender.models import preset
@@ -32,25 +31,12 @@ _QUICK = 200  # held-out samples of each set while training; the whole set is fo
 _HELD_OUT = 20  # one example in so many validates a system's training
 
 
-class LabelledImage(Protocol):
-    """One picture and what stands in it."""
-
-    @property
-    def image(self) -> Path | Image.Image: ...
-
-    @property
-    def target(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
-
-
 class ExampleStream:
     """Batches of `batch` examples; a block is one epoch."""
 
     def __init__(
         self,
-        examples: Sequence[LabelledImage],
+        examples: Sequence[Example],
         config: TextConfig,
         tokenizer: Tokenizer,
         *,
@@ -92,7 +78,7 @@ class ExampleStream:
         inputs, targets = frame(label, self._framing, rng, self._noise)
         return Framed(prepare(image, self._config.image), inputs, targets)
 
-    def _encode(self, example: LabelledImage) -> Ids:
+    def _encode(self, example: Example) -> Ids:
         label = np.array(self._tokenizer.encode(example.target), dtype=np.int64)
         unknown = self._tokenizer.find("<unk>")
         if unknown is not None and unknown in label:
@@ -181,7 +167,7 @@ class SystemCourse:
             write=partial(write_model, config, tokenizer),
         )
 
-    def _begin(self, request: Request, examples: Sequence[LabelledImage]) -> tuple[TextConfig, Tokenizer, VisionText]:
+    def _begin(self, request: Request, examples: Sequence[Example]) -> tuple[TextConfig, Tokenizer, VisionText]:
         if request.scratch:
             system = preset(self.model)
             if not isinstance(system, TextConfig):
@@ -219,7 +205,7 @@ def write_model(config: TextConfig, tokenizer: Tokenizer, folder: Path, weights:
     checkpoints.save(folder, config, weights, folder / "tokenizer.json", training=training)
 
 
-def _pairs(examples: Sequence[LabelledImage]) -> list[tuple[Image.Image, str]]:
+def _pairs(examples: Sequence[Example]) -> list[tuple[Image.Image, str]]:
     chosen = [examples[number] for number in draw_subset(len(examples), SUBSET)]
     return [
         (example.image if isinstance(example.image, Image.Image) else open_pages(example.image)[0], example.target)

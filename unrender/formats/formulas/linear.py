@@ -14,7 +14,6 @@ _RAISED = dict(zip("0123456789+−=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUV
 _LOWERED = dict(zip("0123456789+−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ", strict=True))
 _ROOTS = {"": "√", "2": "√", "3": "∛", "4": "∜"}
 _NARROW = 0.4  # em; a narrower space is not written
-_BRACKETS = {("(", ")"), ("[", "]"), ("{", "}"), ("⟨", "⟩"), ("⌊", "⌋"), ("⌈", "⌉")}
 _BEFORE_A_WORD = formulas.Word | formulas.Letter | formulas.Number | formulas.Scripted
 _ONE_THING = formulas.Letter | formulas.Number | formulas.Word | formulas.Fenced | formulas.Accented
 

@@ -212,18 +212,11 @@ def _grouped(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _list(items: Sequence[Block]) -> Block:
-    boxes = [item.box for item in items if item.box is not None]
-    box = Box(
-        min(box.x0 for box in boxes),
-        min(box.y0 for box in boxes),
-        max(box.x1 for box in boxes),
-        max(box.y1 for box in boxes),
-    )
     return replace(
         items[0],
         kind="markdown",
         text="\n".join(item.text for item in items),
-        box=box,
+        box=Box.around(item.box for item in items if item.box is not None),
         lines=tuple(line for item in items for line in item.lines),
         confidence=min(item.confidence or 0.0 for item in items),
     )

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.images.measures import find_runs
 from unrender.reading.page.lines import Boxes, find_gaps, find_lines
 from unrender.reading.page.places import WHOLE, Kind, Rectangle, Region, Row, union, union_of
 
@@ -105,9 +106,8 @@ def find_rows(boxes: Boxes, letters: float) -> list[NDArray[np.bool_]]:
     filled = np.zeros(int(boxes[:, 3].max()) + 1, dtype=bool)
     for _, top, _, bottom in boxes.tolist():
         filled[top:bottom] = True
-    edges = np.flatnonzero(np.diff(np.pad(filled, 1).astype(np.int8))).reshape(-1, 2).tolist()
     bands: list[list[int]] = []
-    for top, bottom in edges:
+    for top, bottom in find_runs(filled):
         if bands and top - bands[-1][1] < least:
             bands[-1][1] = bottom
         else:
@@ -160,8 +160,7 @@ def _edges(rows: list[Boxes], rules: Boxes, letters: float) -> list[float]:
             filled[max(0, one - left - reach) : other - left + reach] = True
         covered += filled
     free = covered <= _OVERLAPPING * len(rows)
-    gaps = np.flatnonzero(np.diff(np.pad(free, 1).astype(np.int8))).reshape(-1, 2)
-    inner = [(one + other) / 2 + left for one, other in gaps.tolist() if one > 0 and other < len(covered)]
+    inner = [(one + other) / 2 + left for one, other in find_runs(free) if one > 0 and other < len(covered)]
     return _with_rules(inner, rules, left, right, letters)
 
 
@@ -181,9 +180,5 @@ def _row(boxes: Boxes, edges: list[float]) -> tuple[Rectangle | None, ...]:
     cells: list[Rectangle | None] = []
     for column in range(len(edges) + 1):
         own = boxes[homes == column]
-        if not len(own):
-            cells.append(None)
-            continue
-        (left, top), (right, bottom) = own[:, :2].min(axis=0).tolist(), own[:, 2:].max(axis=0).tolist()
-        cells.append((left, top, right, bottom))
+        cells.append(union(own) if len(own) else None)
     return tuple(cells)

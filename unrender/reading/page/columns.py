@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.images.measures import find_runs
+
 Mask = NDArray[np.bool_]
 
 _LEAST_GUTTER = 2  # cells
@@ -97,7 +99,7 @@ def _bands(occupied: Mask, part: Part, gutter: tuple[int, int]) -> list[tuple[in
     """Part the rows into bands that cross the gutter and bands that do not: top, bottom, whether they cross."""
     filled = np.asarray(occupied[part.top : part.bottom, part.left : part.right].any(axis=1))
     crossed = np.asarray(occupied[part.top : part.bottom, gutter[0] : gutter[1]].any(axis=1))
-    runs = [run for start, stop in _runs(filled) for run in _split(crossed[start:stop], start)]
+    runs = [run for start, stop in find_runs(filled) for run in _split(crossed[start:stop], start)]
     bands: list[tuple[int, int, bool]] = []
     for number, (top, bottom, crosses) in enumerate(runs):
         beside = [runs[other][2] for other in (number - 1, number + 1) if 0 <= other < len(runs)]
@@ -114,16 +116,10 @@ def _split(crossed: NDArray[np.bool_], start: int) -> list[tuple[int, int, bool]
     if crossed.mean() >= _MOSTLY:
         return [(start, start + len(crossed), True)]
     edge, found = 0, list[tuple[int, int, bool]]()
-    for one, other in _runs(crossed):
+    for one, other in find_runs(crossed):
         if other - one >= _CROSSING_ROWS:
             found += [(edge, one, False)] if one > edge else []
             found.append((one, other, True))
             edge = other
     found += [(edge, len(crossed), False)] if edge < len(crossed) else []
     return [(start + one, start + other, crosses) for one, other, crosses in found]
-
-
-def _runs(rows: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return from where to where rows are true."""
-    edges = np.flatnonzero(np.diff(np.pad(rows, 1).astype(np.int8)))
-    return [(int(one), int(other)) for one, other in edges.reshape(-1, 2)]

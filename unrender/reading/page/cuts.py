@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from unrender.images.pixels import stroke_boxes
+from unrender.images.measures import stroke_boxes
 from unrender.reading.page.lines import find_lines
 from unrender.reading.page.places import Rectangle, Row, union_of
 from unrender.reading.page.straight import INK, Straight

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.engines.segmentation import Cells
-from unrender.images.pixels import find_strokes
+from unrender.images.measures import find_strokes
 from unrender.reading.page.blocks import BEGINS, find_cells, find_formulas, find_rows, give_numbers, join_blocks
 from unrender.reading.page.columns import Part, find_parts
 from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines

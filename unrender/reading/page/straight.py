@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.documents import Box
+from unrender.images.measures import find_strokes, stroke_boxes
 from unrender.images.paper import whiten
-from unrender.images.pixels import find_strokes, stroke_boxes
 from unrender.reading.page.lines import Boxes, find_lines
 
 Gray = NDArray[np.uint8]

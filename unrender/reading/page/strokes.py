@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.engines.segmentation import Cells
-from unrender.images.pixels import stroke_boxes
+from unrender.images.measures import find_runs, stroke_boxes
 from unrender.reading.page.lines import Boxes, find_lines
 from unrender.reading.page.places import Kind, Rectangle
 from unrender.reading.page.straight import INK, Straight
@@ -163,7 +163,7 @@ def leader_dots(boxes: Boxes, letters: float) -> NDArray[np.bool_]:
         steps = np.diff(boxes[row, 0] + boxes[row, 2]) / 2
         even = np.abs(np.diff(steps)) <= max(_UNEVEN_PIXELS, _UNEVEN * letters)
         near = (steps[1:] < _DOT_STEP * letters) & (steps[:-1] < _DOT_STEP * letters)
-        for start, stop in _runs(even & near):
+        for start, stop in find_runs(even & near):
             if stop - start + 2 >= _FEWEST_DOTS:
                 found[row[start : stop + 2]] = True
     return found
@@ -181,7 +181,7 @@ def line_numbers(boxes: Boxes, letters: float) -> NDArray[np.bool_]:
     usual = float(np.median(total[total > 0]))
     quiet = total <= max(1.0, _OTHERS * usual)
     spread = int(boxes[:, 3].max() - boxes[:, 1].min())
-    for start, stop in _runs(~quiet):
+    for start, stop in find_runs(~quiet):
         inside = (bins >= start) & (bins < stop)
         own = inside & small
         narrow = (stop - start) * _BIN <= _WIDEST
@@ -196,8 +196,3 @@ def _rows(boxes: Boxes, letters: float) -> int:
     """Count the rows that strokes stand in, one above the other."""
     tops = np.sort(boxes[:, 1])
     return 1 + int((np.diff(tops) > letters).sum()) if len(tops) else 0
-
-
-def _runs(busy: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.pad(busy, 1).astype(np.int8)))
-    return [(int(one), int(other)) for one, other in edges.reshape(-1, 2)]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 
 from unrender.documents import Json
 from unrender.reading.receipt import keywords
@@ -11,7 +11,6 @@ from unrender.reading.receipt.fields import Found
 from unrender.reading.receipt.rows import Row
 from unrender.reading.receipt.values import DATE, find_currency, parse_amount, parse_date, parse_time
 
-DETAILS = ("amount", "currency", "iso_date", "time", "tax", "payment", "phone", "items")
 _RATE = re.compile(r"(\d{1,2}(?:[.,]\d{1,3})?)\s?%")
 _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,18}\d")
 _FEWEST_DIGITS, _MOST_DIGITS = 7, 14
@@ -55,29 +54,19 @@ class Item:
 class Details:
     """Everything but the fields that are found by their words; None where it is not there."""
 
-    currency: str | None = None
     amount: float | None = None
+    currency: str | None = None
     iso_date: str | None = None
     time: str | None = None
     tax: tuple[TaxLine, ...] = ()
     payment: str | None = None
     phone: str | None = None
-    items: tuple[Item, ...] = field(default=())
+    items: tuple[Item, ...] = ()
 
     def as_json(self) -> dict[str, Json]:
-        tax: list[Json] = [{"rate": line.rate, "amount": line.amount} for line in self.tax]
-        items: list[Json] = [
-            {"description": item.description, "quantity": item.quantity, "price": item.price} for item in self.items
-        ]
+        """Return everything by name; what there is none of is null."""
         return {
-            "amount": self.amount,
-            "currency": self.currency,
-            "iso_date": self.iso_date,
-            "time": self.time,
-            "tax": tax or None,
-            "payment": self.payment,
-            "phone": self.phone,
-            "items": items or None,
+            name: list(value) or None if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
 
 
@@ -86,11 +75,10 @@ def find_details(rows: Sequence[Row], found: Mapping[str, Found]) -> Details:
     total, day = found.get("total"), found.get("date")
     amount = parse_amount(total.text) if total else None
     near = [row.text for row in rows if total and set(total.words) & set(row.indices)]
+    printed = [row.text for row in sorted(rows, key=lambda row: not row.amounts)]
     when = parse_date(day.text, month_first=is_american(rows)) if day else None
     return Details(
-        currency=find_currency([total.text, *near, *(row.text for row in rows if row.amounts), *_texts(rows)])
-        if total
-        else None,
+        currency=find_currency([total.text, *near, *printed]) if total else None,
         amount=amount,
         iso_date=when.isoformat() if when else None,
         time=_time(rows, day),
@@ -99,10 +87,6 @@ def find_details(rows: Sequence[Row], found: Mapping[str, Found]) -> Details:
         phone=_phone(rows),
         items=find_items(rows, amount),
     )
-
-
-def _texts(rows: Sequence[Row]) -> list[str]:
-    return [row.text for row in rows]
 
 
 def _time(rows: Sequence[Row], day: Found | None) -> str | None:

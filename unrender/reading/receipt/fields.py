@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.decoding.calibration import confidence_of
-from unrender.documents import Box
 from unrender.reading.receipt.clues import ONLY_DATE, date_clues, total_clues
 from unrender.reading.receipt.keywords import MALAY, fold, without_accents
 from unrender.reading.receipt.rows import Row, find_rows
@@ -70,11 +69,16 @@ class Calibration:
 
 def field_probabilities(scores: NDArray[np.float32], labels: Sequence[str], temperature: float = 1.0) -> Probabilities:
     """Turn label scores (N, K) into probabilities (N, fields), whether a word begins or continues a field."""
-    shifted = scores.astype(np.float64) / temperature
-    shifted = np.exp(shifted - shifted.max(axis=1, keepdims=True))
-    shares = shifted / shifted.sum(axis=1, keepdims=True)
+    shares = label_probabilities(scores, temperature)
     columns = [[index for index, label in enumerate(labels) if label[2:].lower() == name] for name in names_of(labels)]
     return np.stack([shares[:, indices].sum(axis=1) for indices in columns], axis=1)
+
+
+def label_probabilities(scores: NDArray[np.float32], temperature: float) -> Probabilities:
+    """Turn label scores (N, K) into probabilities (N, K)."""
+    shifted = scores.astype(np.float64) / temperature
+    shifted = np.exp(shifted - shifted.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
 
 def names_of(labels: Sequence[str]) -> tuple[str, ...]:
@@ -100,17 +104,6 @@ def find_fields(words: Sequence[Word], probabilities: Probabilities, names: Sequ
         if best is not None and best.score >= _MIN_SCORES.get(name, _MIN_OWN_SCORE):
             found[name] = replace(best, score=min(best.score, 1 - _LEAST))
     return found
-
-
-def box_of(words: Sequence[Word], indices: Sequence[int]) -> Box:
-    """Return the smallest box around some words."""
-    boxes = [words[index].box for index in indices]
-    return Box(
-        min(box.x0 for box in boxes),
-        min(box.y0 for box in boxes),
-        max(box.x1 for box in boxes),
-        max(box.y1 for box in boxes),
-    )
 
 
 def _best_run(name: str, words: Sequence[Word], share: NDArray[np.float64]) -> Found | None:

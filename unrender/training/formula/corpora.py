@@ -16,16 +16,13 @@
 | browser, plots | formulas of all these kinds drawn by Chromium (KaTeX, MathML) and by matplotlib |
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from PIL import Image
-from rich.console import Console
-from rich.progress import Progress
 
 from unrender.checkpoints import cache_folder
 from unrender.errors import ConfigError
@@ -34,7 +31,7 @@ from unrender.evaluation.datasets.example import read_ink
 from unrender.images.strokes import PEN, draw, vary
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
-from unrender.training.data import BOXES, CacheWriter, Gray, Sample
+from unrender.training.data import BOXES, CacheWriter, Gray, Sample, watched
 from unrender.training.formula.everyday import make_up, stack
 from unrender.training.formula.handwriting import GlyphBank, compose, fit, harvest
 from unrender.training.formula.labels import (
@@ -68,7 +65,6 @@ _EVERYDAY, _LINES, _DRAWN = 36_000, 16_000, 20_000
 _OFFICIAL = ("printed", "handwritten")
 _LAYOUT_DPI = 100
 
-Item = TypeVar("Item")
 Pair = tuple[Path, str]  # picture and label
 Choice = Callable[[str], str | None]  # what of a label is written, if anything
 
@@ -104,7 +100,7 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
     made = list(make_up(_EVERYDAY, tokenizer))
     lines = list(stack(_LINES, [*articles, *made, *inline[:40_000]], tokenizer))
     pools = made, inline[_SHORT + _SHORT_HAND :], display
-    make_pens(folder / "pens", source, pools, tokenizer, progress=lambda jobs, total: _watched(jobs, "pens", total))
+    make_pens(folder / "pens", source, pools, tokenizer, progress=lambda jobs, total: watched(jobs, "pens", total))
     plans = {
         "short": _Plan(inline[:_SHORT]),
         "short-hand": _Plan(inline[_SHORT : _SHORT + _SHORT_HAND], bank),
@@ -137,7 +133,7 @@ def make(name: str, source: Path, out: Path | None = None) -> Path:
 def _place(folder: Path) -> None:
     """Find out where the tokens of a set stand in its pictures."""
     if not (folder / BOXES).exists():
-        share = annotate(folder, progress=lambda starts: _watched(starts, f"{folder.name}, places"))
+        share = annotate(folder, progress=lambda starts: watched(starts, f"{folder.name}, places"))
         with (folder / "notes.txt").open("a") as notes:
             notes.write(f"{share:.1%} of the samples know where their tokens stand\n")
 
@@ -162,7 +158,7 @@ def _write(folder: Path, tokenizer: LatexTokenizer, pairs: Sequence[Pair], choos
     if (folder / "index.npy").exists():
         return
     writer = CacheWriter(folder, tokenizer.tokens)
-    for path, label in _watched(pairs, folder.name):
+    for path, label in watched(pairs, folder.name):
         target = choose(label)
         if target is None or (tokenizer.unknown(target) and not is_held_out(label)):
             continue
@@ -185,7 +181,7 @@ def _make_bank(folder: Path, pairs: Sequence[Pair]) -> Path:
     bank = GlyphBank()
     usable = [pair for pair in pairs if not is_held_out(pair[1])]
     chunks = [usable[start : start + _CHUNK] for start in range(0, len(usable), _CHUNK)]
-    for chunk in _watched(chunks, "handwritten glyphs"):
+    for chunk in watched(chunks, "handwritten glyphs"):
         layouts = lay_out([label for _, label in chunk], Style(), _LAYOUT_DPI)
         for (picture, _), layout in zip(chunk, layouts, strict=True):
             gray = _open(picture)
@@ -203,7 +199,7 @@ def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer) -> None:
         return
     rng = np.random.default_rng(0)
     writer = CacheWriter(target, tokenizer.tokens)
-    for example in _watched(open_dataset(source).examples, "crohme"):
+    for example in watched(open_dataset(source).examples, "crohme"):
         text = unify(example.target)
         if text is None or tokenizer.unknown(text) or len(text.split()) > MAX_TOKENS:
             continue
@@ -222,7 +218,7 @@ def _make_set(folder: Path, plan: _Plan, tokenizer: LatexTokenizer) -> None:
     writer = CacheWriter(folder, tokenizer.tokens)
     with get_context("spawn").Pool(_PROCESSES) as pool:
         work = _typeset_job if plan.bank is None else _handwrite_job
-        for job, pictures in zip(jobs, _watched(pool.imap(work, jobs), folder.name, len(jobs)), strict=True):
+        for job, pictures in zip(jobs, watched(pool.imap(work, jobs), folder.name, len(jobs)), strict=True):
             for formula, gray in zip(job.formulas, pictures, strict=True):
                 _add(writer, formula, gray, tokenizer)
     writer.close()
@@ -241,7 +237,7 @@ def _make_drawn(folder: Path, formulas: Sequence[Formula], tokenizer: LatexToken
     chunks = [[formulas[index] for index in page] for page in pages]
     writer = CacheWriter(folder, tokenizer.tokens)
     with renderer(folder.name, cache_folder() / "node") as draw:
-        for number, chunk in enumerate(_watched(chunks, folder.name)):
+        for number, chunk in enumerate(watched(chunks, folder.name)):
             pictures = draw([formula.text for formula in chunk], np.random.default_rng([4, number]))
             for formula, picture in zip(chunk, pictures, strict=True):
                 gray = None if picture is None else crop_to_ink(np.asarray(as_read(Image.fromarray(picture), prep)))
@@ -277,10 +273,3 @@ def _handwrite_job(job: _Plan) -> list[Gray | None]:
         ink = None if layout is None else compose(layout, bank, rng, scale=float(rng.uniform(*_HAND_SCALES)))
         pictures.append(None if ink is None else crop_to_ink(ink))
     return pictures
-
-
-def _watched(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
-    """Show on stderr how far a step is."""
-    size = total if total is not None else len(items) if isinstance(items, Sequence) else None
-    with Progress(console=Console(stderr=True)) as bar:
-        yield from bar.track(items, total=size, description=what)

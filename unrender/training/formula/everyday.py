@@ -32,7 +32,6 @@ _NOT_IN_LINES = frozenset({"\\begin{array}", "\\\\", "\\not"})
 _RELATIONS = """= = = = = = < > \\leq \\geq \\neq \\approx \\equiv \\sim \\simeq \\cong \\propto \\ll \\gg \\in \\notin
     \\subset \\subseteq \\supset \\rightarrow \\Rightarrow \\Leftrightarrow \\iff \\implies \\mapsto \\leftarrow \\perp
     \\parallel \\mid""".split()
-_SPECIAL = "\\infty \\emptyset \\partial \\nabla \\ell \\hbar \\pi e i \\varnothing".split()
 _UNITS = """m s kg km cm mm m/s km/h N J W Hz V A Pa mol K g L ml kJ MeV eV nm kW rad min h Ohm
     mol/L""".split()
 _WORDS = """if otherwise and or for all when where such that is even odd else with for some const. max min in out
@@ -220,10 +219,7 @@ def _reaction(rng: Rng) -> str:
         charge = f"^{{{pick(rng, ['+', '-', '2+', '2-', '3+'])}}}" if rng.random() < 0.15 else ""
         return f"{pick(rng, ['', '', '2', '3', '4'])}\\mathrm{{{atoms}{charge}}}"
 
-    arrow = pick(
-        rng,
-        ["\\rightarrow", "\\rightleftharpoons", "\\longrightarrow", "\\leftrightharpoons", "\\xrightarrow{\\Delta}"],
-    )
+    arrow = pick(rng, _ARROWS)
     sides = [" + ".join(molecule() for _ in range(int(rng.integers(1, 4)))) for _ in range(2)]
     return f"{sides[0]} {arrow} {sides[1]}"
 

@@ -11,7 +11,6 @@ from unrender.typesetting import DVI, Key, Layout, PlacedGlyph, Rule, Style, com
 ROOT = r"\sqrt"
 LARGE = "cmex"  # the family of signs that grow
 _ROOTS = frozenset({("cmsy", 112), *((LARGE, code) for code in range(112, 116))})
-_ROOT_PARTS = frozenset({116, 117, 118})
 _PARTS = {48: "(", 64: "(", 66: "", 49: ")", 65: ")", 67: "", 54: "", 55: "", 62: "", 58: "", 59: "", 56: r"\{",
           60: r"\{", 57: r"\}", 61: r"\}", 12: "|", 13: r"\|", 50: r"\lceil", 52: r"\lfloor", 51: r"\rceil",
           53: r"\rfloor", 116: ROOT, 117: "", 118: ""}  # fmt: skip  # of signs that grow without end

@@ -18,7 +18,6 @@ import numpy as np
 from unrender import latex
 from unrender.checkpoints import resolve
 from unrender.errors import DataError, LatexError
-from unrender.evaluation.datasets.folders import LABELS, open_labels
 from unrender.latex.commands import SPACES
 from unrender.tokens import LatexTokenizer, read_list
 
@@ -59,11 +58,6 @@ def is_held_out(label: str) -> bool:
 def is_validation_paper(paper: int) -> bool:
     """Whether a paper's formulas are for measuring, not for training; papers go by their hash."""
     return paper % _VALIDATION_PAPERS == 0
-
-
-def read_labels(folder: Path) -> list[tuple[str, str]]:
-    """Read labels.tsv: picture name and formula."""
-    return [(example.name, example.target) for example in open_labels(folder / LABELS).examples]
 
 
 def read_arxiv(path: Path, *, leaks: frozenset[str], kinds: Iterable[str] = ("display", "inline")) -> Iterator[Formula]:
