@@ -21,8 +21,7 @@ import pypdfium2
 from PIL import Image, ImageDraw
 
 from unrender.checkpoints import cache_folder
-from unrender.evaluation.datasets.example import read_ink
-from unrender.evaluation.datasets.folders import open_sroie
+from unrender.evaluation.datasets.folders import open_sroie, read_ink
 from unrender.images.strokes import draw
 from unrender.reading.choice import choose_task
 from unrender.reading.systems import Input

@@ -23,8 +23,7 @@ import numpy as np
 from unrender.checkpoints import resolve
 from unrender.documents import Document
 from unrender.evaluation.datasets import Example
-from unrender.evaluation.datasets.example import as_record
-from unrender.evaluation.datasets.folders import open_sroie
+from unrender.evaluation.datasets.folders import as_record, open_sroie
 from unrender.evaluation.scoring import fields_of
 from unrender.metrics import score_records, tree_accuracy
 from unrender.reading.reader import Reader

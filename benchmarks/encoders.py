@@ -22,7 +22,7 @@ from unrender.training.data import Cache
 from unrender.training.loop import Trainer
 from unrender.training.objectives import Transcription
 from unrender.training.recipe import Recipe, Schedule
-from unrender.training.starts import fresh
+from unrender.training.text_runs import fresh
 from unrender.training.validation import pairs_of, reading_validator
 
 ROOT = cache_folder() / "formula"

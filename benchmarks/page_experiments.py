@@ -52,7 +52,7 @@ from unrender.training.page.sets import make_tokenizer
 from unrender.training.page.styles import choose_style
 from unrender.training.recipe import Schedule
 from unrender.training.recipes import PAGE
-from unrender.training.starts import fresh, start_from
+from unrender.training.text_runs import fresh, start_from
 from unrender.typesetting import fast_folder
 
 _SHORTEST, _LONGEST = 6, 40  # tokens of the lines that pieces are tried on

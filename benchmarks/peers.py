@@ -22,7 +22,7 @@ from measuring.measure import Clock, Spread, clock, interleave
 from measuring.systems import make_pixels
 
 from unrender.checkpoints import load
-from unrender.decoding.search import greedy
+from unrender.decoding import greedy
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.engines.sessions import open_session
 

@@ -30,7 +30,7 @@ from measuring.systems import Reference, make_pixels, measure_weights
 from measuring.twins import build_twin, take_weights
 
 from unrender.checkpoints import Weights, load
-from unrender.decoding.search import greedy
+from unrender.decoding import greedy
 from unrender.engines.export import write_decoder, write_graphs
 from unrender.engines.onnx_engine import OnnxEngine, OnnxRun
 from unrender.layers.seq2seq import VisionText

@@ -12,7 +12,7 @@ from serving import running, saying_reader
 from unrender import formats, latex
 from unrender.checkpoints.files import read_json
 from unrender.errors import UnrenderError
-from unrender.evaluation.datasets.example import read_ink
+from unrender.evaluation.datasets.folders import read_ink
 from unrender.formats.formulas.linear import formula_to_text
 from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.formats.formulas.sympy import formula_to_sympy

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from unrender import tasks
-from unrender.decoding import paths
+from unrender.decoding import JoinableEngine, Text, beam, greedy, paths, search
 from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath
 from unrender.decoding.rules import Guard, Ids, Rules, Scores
-from unrender.decoding.search import JoinableEngine, Text, beam, greedy, search
 from unrender.engines.export import write_graphs
 from unrender.engines.onnx_engine import OnnxEngine
 from unrender.reading.reader import Reader

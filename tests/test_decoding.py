@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.fakes import END, HistoryRun, PlayedRun, ScriptedRun
+from unrender.decoding import Text, beam, greedy, search
 from unrender.decoding.paths import BeamPaths, Decoded, EarlyStopping, GreedyPath
 from unrender.decoding.rules import Guard, Ids, Rules, Scores
-from unrender.decoding.search import Text, beam, greedy, search
 from unrender.errors import ConfigError, ModelError
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 from unrender.engines.export import export
 from unrender.errors import DataError
 from unrender.evaluation.datasets import open_dataset
-from unrender.formats.donut import parse_tags
+from unrender.formats.json import parse_tags
 from unrender.layers.cnn import CnnEncoder
 from unrender.models.config import CnnConfig, TextConfig
 from unrender.models.donut import SMALL_TOKENS, donut_small
@@ -24,8 +24,7 @@ from unrender.training.receipt import reading_sets
 from unrender.training.receipt.made_others import make_ticket, write_tickets
 from unrender.training.recipes import DONUT
 from unrender.training.runs import Request
-from unrender.training.starts import fresh, start_from
-from unrender.training.text_runs import write_model
+from unrender.training.text_runs import fresh, start_from, write_model
 
 TOKENIZER = CharacterTokenizer(SMALL_TOKENS)
 

@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 
 import unrender
 from unrender import checkpoints
-from unrender.decoding.search import greedy
+from unrender.decoding import greedy
 from unrender.engines import export as exporting
 from unrender.engines.export import export, graph, write_graphs
 from unrender.engines.export.graph import Graph, Linear, save_graph

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from unrender import formats
 from unrender.documents import Block, Box, Document, Page
+from unrender.formats.blocks import grid, spans
 from unrender.formats.doctags import parse_doctags, write_doctags
-from unrender.formats.tables import grid, spans
 
 FIXTURE = Path(__file__).parent / "fixtures" / "page.doctags"
 SEED = Path(__file__).parent.parent.parent / "shared" / "seeds" / "001_58fadc53d558ef2f.txt"

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from unrender import formats
 from unrender.documents import Alternative, Block, Box, Document, Page, Reading, Status, Token
 from unrender.errors import NotationError, UnrenderError
-from unrender.formats.blocks import one_page
+from unrender.formats.blocks import grid, make_table, one_page
 from unrender.formats.markdown import parse_blocks
-from unrender.formats.tables import grid, make_table
 
 HOSTILE = 1_000_000  # characters
 SECONDS = 10.0  # of this process; quadratic time would take minutes

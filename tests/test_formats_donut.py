@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from unrender import formats
 from unrender.documents import Json
 from unrender.errors import NotationError
-from unrender.formats.donut import MAX_DEPTH, parse_tags, write_tags
+from unrender.formats.json import MAX_DEPTH, parse_tags, write_tags
 
 RECEIPT = "<s_menu><s_nm>Tea</s_nm><s_price>2.10</s_price><sep/><s_nm>Cake</s_nm></s_menu><s_total>5</s_total>"
 HOSTILE = 1_000_000  # characters

@@ -13,13 +13,12 @@ import pytest
 from unrender import formats
 from unrender.documents import Block, Document, Page
 from unrender.errors import NotationError
-from unrender.formats.blocks import one_page, split_formulas
+from unrender.formats.blocks import make_table, one_page, split_formulas
 from unrender.formats.formulas.linear import formula_to_text
 from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.formats.formulas.omml import NAMESPACE, formula_to_omml
 from unrender.formats.formulas.sympy import formula_to_sympy
 from unrender.formats.formulas.typst import formula_to_typst
-from unrender.formats.tables import make_table
 from unrender.latex import bare, normalise, readable
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -175,7 +175,7 @@ def test_a_model_that_has_learnt_nothing_still_writes_well_formed_formulas() -> 
     from unrender.reading.systems import Options
     from unrender.reading.text import TextSystem
     from unrender.tokens import LatexTokenizer
-    from unrender.training.starts import fresh
+    from unrender.training.text_runs import fresh
 
     tokenizer = LatexTokenizer([word for word in WORDS if not word.startswith("<")])
     config = formula(tokenizer.size)

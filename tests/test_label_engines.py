@@ -10,9 +10,9 @@ import torch
 from unrender.checkpoints import load, save
 from unrender.checkpoints.vocabulary import wordpiece
 from unrender.engines import export as exporting
+from unrender.engines import open_label_engine
 from unrender.engines.export import Window, export, random_window
 from unrender.engines.labelling import LabelEngine, OnnxLabelEngine
-from unrender.engines.opening import open_label_engine
 from unrender.errors import ConfigError, ModelError
 from unrender.layers.spatial import LabelModel
 from unrender.models.layoutlmv2 import ResNeXtConfig

@@ -10,8 +10,7 @@ from torch import Tensor
 from unrender.errors import ConfigError
 from unrender.layers.attention import sinusoids, sinusoids_2d
 from unrender.layers.seq2seq import VisionText
-from unrender.layers.swin import SwinEncoder
-from unrender.layers.vit import ViTEncoder
+from unrender.layers.swin import SwinEncoder, ViTEncoder
 
 _SIZES = [(32, 48), (17, 48), (32, 21), (9, 30)]
 _TOKENS = [[1, 5, 3, 7, 2, 9, 10, 4], [1, 8, 8, 2, 3, 3, 6, 0], [1, 0, 4, 4, 9, 2, 5, 10], [1, 10, 6, 5, 4, 3, 2, 1]]

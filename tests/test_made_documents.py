@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unrender.reading.receipt.fields import FIELDS, LABELS
-from unrender.reading.receipt.values import parse_amount, parse_date
+from unrender.reading.receipt.rows import parse_amount, parse_date
 from unrender.training.receipt.made_documents import make_document
 from unrender.training.receipt.made_others import make_other
 from unrender.training.receipt.made_receipts import make_marked

@@ -10,9 +10,9 @@ import tiny_systems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unrender.decoding import Engine, beam, greedy
 from unrender.decoding.paths import Decoded
 from unrender.decoding.rules import Guard
-from unrender.decoding.search import Engine, beam, greedy
 from unrender.engines.batch_rows import Memory, Rows
 from unrender.engines.export import write_decoder, write_graphs
 from unrender.engines.onnx_engine import OnnxEngine

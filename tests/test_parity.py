@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from transformers import VisionEncoderDecoderModel
 
 from unrender import checkpoints
+from unrender.decoding import beam, greedy
 from unrender.decoding.rules import Ids, Scores
-from unrender.decoding.search import beam, greedy
 from unrender.engines.torch_engine import TorchEngine, open_engine
 from unrender.models.trocr import TROCR_SMALL
 

@@ -10,8 +10,7 @@ from unrender.reading.labels import UNLIKELY, likeness
 from unrender.reading.receipt.clues import is_american
 from unrender.reading.receipt.details import Details, Item, TaxLine, find_details, find_items
 from unrender.reading.receipt.fields import find_fields
-from unrender.reading.receipt.rows import Row, find_rows
-from unrender.reading.receipt.values import find_currency, parse_date, parse_time
+from unrender.reading.receipt.rows import Row, find_currency, find_rows, parse_date, parse_time
 from unrender.words import Line, Word, split_lines
 
 KASSENBON = [

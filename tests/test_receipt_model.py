@@ -14,7 +14,7 @@ from unrender.checkpoints import load, resolve
 from unrender.reading.labels import LabelSystem
 from unrender.reading.receipt.details import Details
 from unrender.reading.receipt.fields import FIELDS
-from unrender.reading.receipt.values import parse_amount
+from unrender.reading.receipt.rows import parse_amount
 from unrender.training.receipt.made_documents import MadeDocument, make_document
 from unrender.words import WordPage
 

@@ -8,7 +8,7 @@ import pytest
 from unrender.documents import Box
 from unrender.reading.receipt.fields import FIELDS, LABELS, Calibration, field_probabilities, find_fields
 from unrender.reading.receipt.keywords import fold
-from unrender.reading.receipt.values import parse_amount, parse_date
+from unrender.reading.receipt.rows import parse_amount, parse_date
 from unrender.training.receipt.sets import IGNORED, find_run, label_receipt
 from unrender.words import Line, Word, split_lines
 

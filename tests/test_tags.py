@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unrender.decoding.tags import TagGrammar, fits
-from unrender.formats.donut import parse_tags
+from unrender.formats.json import parse_tags
 from unrender.models.config import FieldRule
 from unrender.models.donut import RECEIPT_RULES, SMALL_TOKENS, tags_of
 from unrender.tokens import CharacterTokenizer

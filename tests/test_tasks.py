@@ -4,7 +4,7 @@ import pytest
 
 from unrender import tasks
 from unrender.errors import ConfigError
-from unrender.formats.donut import parse_tags
+from unrender.formats.json import parse_tags
 
 TAGGED = "<s_total>3.50</s_total><s_menu><s_nm>tea</s_nm><sep/><s_nm>milk</s_nm></s_menu>"
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from systems import DECODER, build, config
 
 from unrender import checkpoints
-from unrender.decoding.search import DecoderRun, Engine, beam, greedy
+from unrender.decoding import DecoderRun, Engine, beam, greedy
 from unrender.engines.torch_engine import TorchEngine, open_engine
 from unrender.errors import ConfigError
 

@@ -36,7 +36,7 @@ from unrender.training.objectives import Transcription
 from unrender.training.recipe import Schedule
 from unrender.training.recipes import FORMULA, SYSTEMS
 from unrender.training.runs import draw_curves
-from unrender.training.starts import start_from
+from unrender.training.text_runs import start_from
 from unrender.training.validation import draw_subset
 
 

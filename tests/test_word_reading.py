@@ -15,7 +15,7 @@ from unrender.reading.reader import Reader
 from unrender.reading.systems import Options
 from unrender.reading.text import TextSystem
 from unrender.tokens import CharacterTokenizer
-from unrender.training.starts import fresh
+from unrender.training.text_runs import fresh
 
 FAST = Options(fast=True)
 

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from unrender import checkpoints
+from unrender.decoding import greedy
 from unrender.decoding.rules import Ids
-from unrender.decoding.search import greedy
 from unrender.engines.export import encoders
 from unrender.engines.torch_engine import TorchEngine
 from unrender.layers.seq2seq import VisionText

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from unrender.checkpoints import Loaded, load
-from unrender.decoding.search import greedy
-from unrender.engines.opening import open_engine, open_label_engine
+from unrender.decoding import greedy
+from unrender.engines import open_engine, open_label_engine
 from unrender.errors import ConfigError, ModelError
 from unrender.models.config import CnnConfig, TextConfig
 from unrender.models.layoutlmv2 import COORDINATES

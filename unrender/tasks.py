@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from unrender import latex, metrics
 from unrender.documents import Block, Json
 from unrender.errors import ConfigError, LatexError, suggest
-from unrender.formats.donut import parse_tags
+from unrender.formats.json import parse_tags
 from unrender.formats.tex import formula_block
 from unrender.metrics import Measure
 

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from unrender.engines.onnx_engine import OnnxEngine
-from unrender.decoding.search import greedy
+from unrender.decoding import greedy
 engine = OnnxEngine(Path(sys.argv[1]), threads=int(sys.argv[3]))
 prompt = np.array([engine.config.generation.start])
 greedy(engine.start(np.load(sys.argv[2])), prompt, end=-1, max_tokens=int(sys.argv[4]))
@@ -40,7 +40,7 @@ import torch
 torch.set_num_threads(int(sys.argv[3]))
 from unrender.checkpoints import load
 from unrender.engines.torch_engine import open_engine
-from unrender.decoding.search import greedy
+from unrender.decoding import greedy
 engine = open_engine(load(sys.argv[1]), watch=1)
 prompt = np.array([engine.config.generation.start])
 greedy(engine.start(np.load(sys.argv[2])), prompt, end=-1, max_tokens=int(sys.argv[4]))

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from measuring.measure import Clock
+from unrender.decoding import Engine, beam, greedy
 from unrender.decoding.paths import Decoded
-from unrender.decoding.search import Engine, beam, greedy
 from unrender.models.config import TextConfig
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from unrender.decoding import Pixels
 from unrender.decoding.paths import Decoded
 from unrender.decoding.rules import ALTERNATIVES, Alternative, Scores
-from unrender.decoding.search import Pixels
 
 
 @runtime_checkable

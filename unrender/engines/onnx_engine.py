@@ -12,8 +12,8 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from unrender.checkpoints import load
+from unrender.decoding import Pixels
 from unrender.decoding.rules import Ids, Scores
-from unrender.decoding.search import Pixels
 from unrender.engines.batch_rows import Memory, Rows, cached_width
 from unrender.engines.sessions import Shape, check_session, count_cores, open_session
 from unrender.errors import ConfigError

@@ -16,9 +16,9 @@ from unrender import latex
 from unrender.documents import Block, Document, Json, StatusKind
 from unrender.errors import ConfigError, DataError, LatexError, MissingExtraError
 from unrender.evaluation.datasets import Dataset, Example
-from unrender.evaluation.datasets.example import as_record
+from unrender.evaluation.datasets.folders import as_record
 from unrender.formats.blocks import as_lines
-from unrender.formats.donut import PLAIN_TEXT_KEY, parse_tags
+from unrender.formats.json import PLAIN_TEXT_KEY, parse_tags
 from unrender.formats.markdown import write_markdown
 from unrender.metrics import Glyph, Measure, calibration_error, glyph_f1, is_right, score_records, valid
 from unrender.metrics.measure import mean_of

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from unrender.documents import Block, Box, Document, Json, Page
-from unrender.formats.blocks import ANNOTATED, as_lines
+from unrender.formats.blocks import ANNOTATED, KIND_OF_TOKEN, as_lines, parse_otsl, write_otsl
 from unrender.formats.markdown import expanded
-from unrender.formats.tables import KIND_OF_TOKEN, parse_otsl, write_otsl
 
 GRID = 500
 _MAX_DEPTH = 50

@@ -8,11 +8,20 @@ from html import escape
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import LISTS, as_lines, captions, has_fields, is_formula, list_items, split_formulas
+from unrender.formats.blocks import (
+    HEADERS,
+    LISTS,
+    as_lines,
+    captions,
+    grid,
+    has_fields,
+    is_formula,
+    list_items,
+    split_formulas,
+)
 from unrender.formats.formulas.omml import NAMESPACE as MATH
 from unrender.formats.formulas.omml import formula_to_omml
 from unrender.formats.markdown import expanded
-from unrender.formats.tables import HEADERS, grid
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"

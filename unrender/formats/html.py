@@ -6,16 +6,17 @@ from unrender.documents import Block, Document
 from unrender.errors import NotationError
 from unrender.formats.blocks import (
     FURNITURE,
+    HEADERS,
     LISTS,
     captions,
     flatten,
     has_fields,
     in_lines,
     is_formula,
+    spans,
     split_formulas,
 )
 from unrender.formats.markdown import expanded
-from unrender.formats.tables import HEADERS, spans
 
 _DEEPEST = 6
 _STYLE = (

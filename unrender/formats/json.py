@@ -1,19 +1,30 @@
-"""JSON: extracted fields by themselves, or the whole document; and Donut's tags, which are JSON in disguise."""
+"""JSON: extracted fields by themselves, or the whole document; and Donut's tags, which are JSON in disguise.
+
+A value is `<s_key>value</s_key>`, list items are parted by `<sep/>`, categories are `<name/>` (seed 000). Tags are read
+in one pass over the text, so hostile input costs no more than other input.
+"""
 
 import json
-from dataclasses import is_dataclass
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Literal, TypeGuard, get_args, get_origin, get_type_hints
 
 from unrender.documents import Block, Document, Json, to_dict
 from unrender.errors import NotationError
 from unrender.formats.blocks import has_fields, one_page
-from unrender.formats.donut import parse_tags, write_tags
 
 _JSON_TYPES = {str: str, bool: bool, int: int | float, float: int | float}
 _MAX_DEPTH = 100
 _TOO_DEEP = f"The JSON is nested more than {_MAX_DEPTH} deep."
+SEPARATOR = "<sep/>"
+PLAIN_TEXT_KEY = "text_sequence"  # the one key whose value is written without tags
+MAX_DEPTH = 100  # tags nested deeper are left out
+
+_TAG = re.compile(r"<(?P<close>/?)s_(?P<key>[^<>]+)>|<sep/>")
+_CATEGORY = re.compile(r"<([^<>/\s]+)/>")
 
 
 def write_json(document: Document) -> str:
@@ -103,3 +114,152 @@ def _fit(hint: object, value: object) -> object:
     if not isinstance(value, _JSON_TYPES[hint]) or isinstance(value, bool) != (hint is bool):
         raise TypeError(f"{hint.__name__} was expected, not {type(value).__name__}")
     return hint(value)
+
+
+@dataclass
+class _Open:
+    """A tag that has not been closed yet: the list items before the present one, and the present one's parts."""
+
+    key: str
+    items: list[Json] = field(default_factory=list)
+    fields: dict[str, list[Json]] = field(default_factory=dict)  # every value of each key
+    text: list[str] = field(default_factory=list)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the present item is text: then no tag belongs in it."""
+        return bool(self.text) and not self.fields
+
+    def hear(self, text: str) -> None:
+        if text.strip():
+            self.text.append(text)
+
+    def part(self) -> None:
+        """End the present list item."""
+        self.items.append(self._present())
+        self.fields, self.text = {}, []
+
+    def value(self, marked_lists: bool) -> Json:
+        present = self._present()
+        if not self.items:
+            return present
+        if marked_lists and present == "":
+            return self.items
+        if present == "" and all(isinstance(item, Mapping) for item in self.items):
+            return _collapse(self.items)
+        return [*self.items, present]
+
+    def _present(self) -> Json:
+        if self.fields:
+            return {key: values[0] if len(values) == 1 else _joined(values) for key, values in self.fields.items()}
+        return _leaf("".join(self.text))
+
+
+def parse_tags(text: str, *, marked_lists: bool = False) -> Json:
+    """Turn Donut's tags into JSON; text without any tag becomes {"text_sequence": text}.
+
+    A tag may be nested in one of the same name, and a key that comes twice has a list of both. A leaf whose end is
+    missing ends where the next tag begins; other tags without end last to the end of what encloses them. With
+    `marked_lists`, a list that ends in `<sep/>` is a list even of one element; without, a list of one is its element.
+    """
+    stack = [_Open("")]
+    position, found = 0, False
+    for match in _TAG.finditer(text):
+        stack[-1].hear(text[position : match.start()])
+        position = match.end()
+        if match["key"] is None:
+            stack[-1].part()
+        elif match["close"]:
+            _close(stack, match["key"], marked_lists)
+        else:
+            found = True
+            if stack[-1].is_leaf and len(stack) > 1:
+                _pop(stack, marked_lists)
+            if len(stack) <= MAX_DEPTH:
+                stack.append(_Open(match["key"]))
+    if not found:
+        return {PLAIN_TEXT_KEY: text.strip()}
+    if len(stack) > 1:
+        stack[-1].hear(text[position:])
+    while len(stack) > 1:
+        _pop(stack, marked_lists)
+    return stack[0].value(marked_lists)
+
+
+def has_tags(text: str) -> bool:
+    """Say whether a text holds any of Donut's tags."""
+    return _TAG.search(text) is not None
+
+
+def write_tags(
+    value: Json, *, marked_lists: bool = False, sort_keys: bool = False, categories: Collection[str] = ()
+) -> str:
+    """Turn JSON into Donut's tags; a NotationError where they cannot express it.
+
+    Numbers and truth values become their text, and nothing (None, {}, []) becomes empty text. `sort_keys` puts the
+    keys in descending order, as Donut does for pre-training. Strings among `categories` become tags of their own.
+    """
+
+    def write(inner: Json) -> str:
+        if isinstance(inner, Mapping):
+            keys = sorted(inner, reverse=True) if sort_keys else inner
+            return "".join(f"<s_{_key(key)}>{write(inner[key])}</s_{key}>" for key in keys)
+        if not _is_list(inner):
+            return _scalar(inner, categories)
+        if any(_is_list(item) for item in inner):
+            raise NotationError("Donut's tags cannot express a list directly inside a list; give the inner one a key.")
+        items = [write(item) for item in inner]
+        ending = SEPARATOR if marked_lists and items and (len(items) == 1 or not items[-1]) else ""
+        return SEPARATOR.join(items) + ending
+
+    if isinstance(value, Mapping) and set(value) == {PLAIN_TEXT_KEY}:
+        return write(value[PLAIN_TEXT_KEY])
+    return write(value)
+
+
+def _close(stack: list[_Open], key: str, marked_lists: bool) -> None:
+    """Close the nearest open tag of this name and all that was left open in it; without one, do nothing."""
+    if any(opened.key == key for opened in stack[1:]):
+        while _pop(stack, marked_lists) != key:
+            pass
+
+
+def _pop(stack: list[_Open], marked_lists: bool) -> str:
+    closed = stack.pop()
+    stack[-1].fields.setdefault(closed.key, []).append(closed.value(marked_lists))
+    return closed.key
+
+
+def _joined(values: list[Json]) -> list[Json]:
+    return [item for value in values for item in (value if _is_list(value) else [value])]
+
+
+def _collapse(items: list[Json]) -> Json:
+    return items[0] if len(items) == 1 else items
+
+
+def _is_list(value: Json) -> TypeGuard[Sequence[Json]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _leaf(text: str) -> str:
+    stripped = text.strip()
+    category = _CATEGORY.fullmatch(stripped)
+    return category[1] if category else stripped
+
+
+def _key(key: str) -> str:
+    if not key or set(key) & set("<>"):
+        raise NotationError(f"Donut's tags cannot express the key {key!r}; it must not be empty or contain < or >.")
+    return key
+
+
+def _scalar(value: Json, categories: Collection[str]) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else str(value)
+    if text in categories:
+        return f"<{text}/>"
+    if _TAG.search(text) or _CATEGORY.fullmatch(text.strip()):
+        raise NotationError(f"Donut's tags cannot express the value {text[:40]!r}, which holds a tag itself.")
+    return text

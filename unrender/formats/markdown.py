@@ -8,8 +8,20 @@ import re
 from collections.abc import Iterable, Iterator
 
 from unrender.documents import Block, Document
-from unrender.formats.blocks import FURNITURE, LISTS, as_lines, captions, has_fields, is_formula, list_items, one_page
-from unrender.formats.tables import HEADERS, MERGED, grid, make_table
+from unrender.formats.blocks import (
+    FURNITURE,
+    HEADERS,
+    LISTS,
+    MERGED,
+    as_lines,
+    captions,
+    grid,
+    has_fields,
+    is_formula,
+    list_items,
+    make_table,
+    one_page,
+)
 
 _DEEPEST = 6
 _LATEX_TABLE = re.compile(r"\\begin\{(table\*?|tabular)\}")

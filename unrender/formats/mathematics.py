@@ -5,12 +5,21 @@ import re
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import LISTS, as_lines, captions, has_fields, is_formula, list_items, split_formulas
+from unrender.formats.blocks import (
+    HEADERS,
+    LISTS,
+    as_lines,
+    captions,
+    has_fields,
+    is_formula,
+    list_items,
+    spans,
+    split_formulas,
+)
 from unrender.formats.formulas.mathml import formula_to_mathml
 from unrender.formats.formulas.sympy import formula_to_sympy
 from unrender.formats.formulas.typst import formula_to_typst
 from unrender.formats.markdown import expanded
-from unrender.formats.tables import HEADERS, spans
 
 _TYPST_MARKUP = re.compile(r"[\\*_`$#<>@~\[\]]|^[=+/-]", re.MULTILINE)
 

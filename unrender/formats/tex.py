@@ -6,16 +6,18 @@ from unrender.documents import Block, Document
 from unrender.errors import LatexError
 from unrender.formats.blocks import (
     LISTS,
+    MERGED,
     as_lines,
     captions,
+    grid,
     has_fields,
     is_formula,
     list_items,
     one_page,
+    spans,
     split_formulas,
 )
 from unrender.formats.markdown import expanded
-from unrender.formats.tables import MERGED, grid, spans
 from unrender.latex import check, readable
 from unrender.latex.characters import GREEK, SIGNS
 

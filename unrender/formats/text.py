@@ -9,9 +9,19 @@ import re
 
 from unrender.documents import Block, Document, join_blocks
 from unrender.errors import NotationError
-from unrender.formats.blocks import LISTS, as_lines, captions, flatten, has_fields, is_formula, list_items, one_page
+from unrender.formats.blocks import (
+    LISTS,
+    MERGED,
+    as_lines,
+    captions,
+    flatten,
+    grid,
+    has_fields,
+    is_formula,
+    list_items,
+    one_page,
+)
 from unrender.formats.markdown import expanded
-from unrender.formats.tables import MERGED, grid
 
 
 def write_text(document: Document) -> str:

@@ -8,8 +8,7 @@ from unrender.errors import LatexError
 from unrender.latex.canonical import bare, normalise, write
 from unrender.latex.parser import parse
 from unrender.latex.readable import readable, write_readable
-from unrender.latex.scanner import Lexeme, scan, tokenise
-from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
+from unrender.latex.tree import Array, Command, Fence, Group, Lexeme, Node, Script, Symbol, scan, tokenise
 
 __all__ = [
     "Array",

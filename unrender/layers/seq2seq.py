@@ -9,8 +9,7 @@ from unrender.errors import ConfigError
 from unrender.layers.attention import EncoderBlock, draw_alike
 from unrender.layers.cnn import CnnEncoder, Context
 from unrender.layers.decoder import Decoder, DecoderLayer
-from unrender.layers.swin import SwinBlock, SwinEncoder
-from unrender.layers.vit import ViTEncoder
+from unrender.layers.swin import SwinBlock, SwinEncoder, ViTEncoder
 from unrender.models.config import CnnConfig, EncoderConfig, SwinConfig, TextConfig, ViTConfig
 
 _TABLE_STD = 0.02

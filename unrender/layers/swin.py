@@ -3,6 +3,7 @@
 Seed 000 leaves out the residuals, the shift, its mask and the relative position bias, which published weights
 need, and indents patch merging into the layer loop: it belongs after the last block of a stage. Feature maps are
 (B, rows, columns, C); a window holds L = window x window patches.
+The plain vision transformer is TrOCR's: ViT (base) or, distilled, DeiT (small) (seed 004, 4.2.1).
 """
 
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from unrender.errors import ConfigError
-from unrender.layers.attention import AttentionConfig, FeedForward, SelfAttention
-from unrender.models.config import SwinConfig
+from unrender.layers.attention import AttentionConfig, BlockConfig, EncoderBlock, FeedForward, SelfAttention
+from unrender.models.config import SwinConfig, ViTConfig
 
 _HIDDEN = -100.0  # added to the similarity of patches that only the cyclic shift made neighbours
 
@@ -206,3 +207,42 @@ def _stages(config: SwinConfig) -> list[tuple[SwinBlockConfig, ...]]:
         )
         first += depth
     return stages
+
+
+class ViTEncoder(nn.Module):
+    """Patches behind one or two special tokens, learned positions, blocks: (B, channels, H, W) -> (B, N, hidden)."""
+
+    def __init__(self, config: ViTConfig) -> None:
+        super().__init__()
+        self.config = config
+        patches = (config.height // config.patch) * (config.width // config.patch)
+        specials = 2 if config.distilled else 1  # class and, distilled, teacher
+        self.specials = nn.Parameter(torch.zeros(1, specials, config.hidden))
+        self.positions = nn.Parameter(torch.zeros(1, specials + patches, config.hidden))
+        self.patches = nn.Conv2d(config.channels, config.hidden, config.patch, config.patch)
+        block = BlockConfig(
+            hidden=config.hidden,
+            heads=config.heads,
+            feed_forward=config.feed_forward,
+            bias=config.qkv_bias,
+            norm_epsilon=config.norm_epsilon,
+        )
+        self.blocks = nn.ModuleList(EncoderBlock(block) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.hidden, eps=config.norm_epsilon)
+        if config.pooler:
+            self.pooler = nn.Linear(config.hidden, config.hidden)  # carried along, used by no one
+
+    def forward(self, pixels: Tensor, sizes: Tensor | None = None) -> tuple[Tensor, None]:
+        """Return the memory (B, N, hidden): special tokens first, then patches, rows before columns."""
+        height, width = pixels.shape[2:]
+        if (height, width) != (self.config.height, self.config.width):
+            raise ConfigError(
+                f"image of height {height}, width {width} does not fit the vision transformer, "
+                f"which reads height {self.config.height}, width {self.config.width} only"
+            )
+        check_one_size(pixels, sizes)
+        patches = self.patches(pixels).flatten(2).transpose(1, 2)
+        sequence = torch.cat([self.specials.expand(len(patches), -1, -1), patches], dim=1) + self.positions
+        for block in self.blocks:
+            sequence = block(sequence)
+        return self.norm(sequence), None

@@ -15,16 +15,17 @@ from unrender.metrics.fields import (
     score_records,
     tree_accuracy,
 )
-from unrender.metrics.glyphs import Glyph, glyph_f1
 from unrender.metrics.measure import Interval, Measure, brier_score, calibration_error
 from unrender.metrics.pages import PARTS, meteor, on_part, order_errors, take_part
 from unrender.metrics.sequences import (
+    Glyph,
     accuracy_folded,
     bleu,
     cer,
     edit,
     exact,
     exp_rate,
+    glyph_f1,
     normalised_distance,
     valid,
     visible,

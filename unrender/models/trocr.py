@@ -2,7 +2,7 @@
 
 | The paper's words                                 | Here                                            |
 |---------------------------------------------------|-------------------------------------------------|
-| ViT-style encoder                                 | `layers.vit.ViTEncoder`                         |
+| ViT-style encoder                                 | `layers.swin.ViTEncoder`                        |
 | DeiT encoder (small)                              | the same with `distilled = True`                |
 | TrOCR's decoder, pre-trained on IAM               | `layers.decoder.Decoder`, `TROCR_DECODER`       |
 | positional encoder, masked MSA, multi-head, norms | `Decoder.embed`, `DecoderLayer`                 |

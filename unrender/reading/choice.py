@@ -24,7 +24,7 @@ from unrender.images.measures import percentile, stroke_boxes
 from unrender.images.opening import PAGE_MEMORY, PageMemory, open_pages
 from unrender.reading.looks import spell_out
 from unrender.reading.receipt import keywords
-from unrender.reading.receipt.values import AMOUNT
+from unrender.reading.receipt.rows import AMOUNT
 from unrender.reading.systems import UNWATCHED, Input, Sheet, cut_out
 from unrender.reading.text import TextSystem
 

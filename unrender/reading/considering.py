@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unrender.decoding import Pixels
 from unrender.decoding.paths import Decoded
-from unrender.decoding.search import Pixels
 from unrender.images.lines import Region, Strip
 from unrender.images.opening import Placement
 from unrender.models.config import Generation

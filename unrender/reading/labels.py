@@ -15,8 +15,8 @@ from PIL import Image
 from unrender import tasks
 from unrender.checkpoints import Loaded
 from unrender.documents import COMPLETE, Block, Box, Json, Page, Status, Token
+from unrender.engines import open_label_engine
 from unrender.engines.labelling import LabelEngine, LabelTokenizer, Scores, label_words
-from unrender.engines.opening import open_label_engine
 from unrender.errors import ModelError, UnrenderError
 from unrender.images.opening import prepare
 from unrender.metrics import find_entities
@@ -33,8 +33,7 @@ from unrender.reading.receipt.fields import (
     label_probabilities,
     names_of,
 )
-from unrender.reading.receipt.rows import Row, find_rows
-from unrender.reading.receipt.values import DATE
+from unrender.reading.receipt.rows import DATE, Row, find_rows
 from unrender.reading.systems import (
     BATCH,
     DEFAULTS,

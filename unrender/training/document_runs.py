@@ -22,8 +22,7 @@ from unrender.training.loop import Validate
 from unrender.training.objectives import Transcription
 from unrender.training.recipe import Recipe
 from unrender.training.runs import Prepared, Request
-from unrender.training.starts import start_from
-from unrender.training.text_runs import ExampleStream, SystemCourse, write_model
+from unrender.training.text_runs import ExampleStream, SystemCourse, start_from, write_model
 from unrender.training.validation import draw_subset
 
 _HELD_OUT = 10  # one document in so many is read, not learnt

@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from unrender.checkpoints import CONFIG, GRAPHS, Weights, load, write_config
+from unrender.decoding import Engine, beam, greedy
 from unrender.decoding.rules import Ids
-from unrender.decoding.search import Engine, beam, greedy
+from unrender.engines import WATCHED_LAYERS
 from unrender.engines.export.decoder import build_decoder
 from unrender.engines.export.encoders import build_encoder
 from unrender.engines.export.graph import save_graph
@@ -20,7 +21,6 @@ from unrender.engines.export.quantise import halve_graph, quantise_graph
 from unrender.engines.export.traced import trace_labels
 from unrender.engines.labelling import LabelEngine, OnnxLabelEngine, TorchLabelEngine
 from unrender.engines.onnx_engine import OnnxEngine
-from unrender.engines.opening import WATCHED_LAYERS
 from unrender.engines.torch_engine import TorchEngine
 from unrender.errors import ConfigError, ModelError
 from unrender.layers import fill

@@ -24,8 +24,7 @@ from PIL import Image
 from unrender import latex
 from unrender.errors import DataError, LatexError
 from unrender.evaluation.datasets import folders
-from unrender.evaluation.datasets.example import INKML, Dataset, Example, Kind
-from unrender.evaluation.datasets.folders import read_lines
+from unrender.evaluation.datasets.folders import INKML, Dataset, Example, Kind, read_lines
 
 __all__ = ["SEED_004", "UPSTREAM", "Dataset", "Example", "Kind", "Limits", "open_dataset"]
 _PICTURE_FOLDERS = ("formula_images_processed", "images_processed", "formula_images", "images", ".")

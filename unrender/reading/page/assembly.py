@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import count, groupby, takewhile
 
 from unrender.documents import Block, Box, Line, Page, Status
+from unrender.formats.blocks import make_table
 from unrender.formats.marked import (
     CELL,
     HEADINGS,
@@ -16,7 +17,6 @@ from unrender.formats.marked import (
     join_lines,
     plain_text,
 )
-from unrender.formats.tables import make_table
 from unrender.images.opening import PageText
 from unrender.reading.page.blocks import join_wrapped
 from unrender.reading.page.layers import TRUSTED, Layer, agreement

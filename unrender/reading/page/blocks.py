@@ -7,8 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.images.measures import find_runs
-from unrender.reading.page.lines import Boxes, find_gaps, find_lines
-from unrender.reading.page.places import WHOLE, Kind, Rectangle, Region, Row, union, union_of
+from unrender.reading.page.places import (
+    WHOLE,
+    Boxes,
+    Kind,
+    Rectangle,
+    Region,
+    Row,
+    find_gaps,
+    find_lines,
+    union,
+    union_of,
+)
 
 BEGINS = 0.5  # a line that begins a block is at least so likely to
 _FAR = 1.7  # times the usual distance of lines: farther apart are two blocks

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.images.measures import stroke_boxes
-from unrender.reading.page.lines import find_lines
-from unrender.reading.page.places import Rectangle, Row, union_of
+from unrender.reading.page.places import Rectangle, Row, find_lines, union_of
 from unrender.reading.page.straight import INK, Straight
 
 LETTERS = 7.6  # pixels: the height of small letters, as strokes are measured, in the line reader's pictures

@@ -10,8 +10,18 @@ from unrender.engines.segmentation import Cells
 from unrender.images.measures import find_strokes
 from unrender.reading.page.blocks import BEGINS, find_cells, find_formulas, find_rows, give_numbers, join_blocks
 from unrender.reading.page.columns import Part, find_parts
-from unrender.reading.page.lines import Boxes, Line, find_gaps, find_lines
-from unrender.reading.page.places import Kind, Rectangle, Region, Row, union, union_of
+from unrender.reading.page.places import (
+    Boxes,
+    Kind,
+    Line,
+    Rectangle,
+    Region,
+    Row,
+    find_gaps,
+    find_lines,
+    union,
+    union_of,
+)
 from unrender.reading.page.straight import Straight
 from unrender.reading.page.strokes import FURNITURE, Strokes, agree_in_lines, find_inside, look_at, mean_in
 

@@ -10,7 +10,7 @@ from PIL import Image
 from unrender.documents import Box
 from unrender.images.measures import find_strokes, stroke_boxes
 from unrender.images.paper import whiten
-from unrender.reading.page.lines import Boxes, find_lines
+from unrender.reading.page.places import Boxes, find_lines
 
 Gray = NDArray[np.uint8]
 Points = NDArray[np.float64]

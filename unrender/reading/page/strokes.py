@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from unrender.engines.segmentation import Cells
 from unrender.images.measures import find_runs, stroke_boxes
-from unrender.reading.page.lines import Boxes, find_lines
-from unrender.reading.page.places import Kind, Rectangle
+from unrender.reading.page.places import Boxes, Kind, Rectangle, find_lines
 from unrender.reading.page.straight import INK, Straight
 
 FURNITURE = (Kind.HEADER, Kind.FOOTER, Kind.FOLIO)

@@ -8,8 +8,7 @@ from unrender.documents import Json
 from unrender.reading.receipt import keywords
 from unrender.reading.receipt.clues import is_american
 from unrender.reading.receipt.fields import Found
-from unrender.reading.receipt.rows import Row
-from unrender.reading.receipt.values import DATE, find_currency, parse_amount, parse_date, parse_time
+from unrender.reading.receipt.rows import DATE, Row, find_currency, parse_amount, parse_date, parse_time
 
 _RATE = re.compile(r"(\d{1,2}(?:[.,]\d{1,3})?)\s?%")
 _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,18}\d")

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from unrender.decoding.calibration import confidence_of
 from unrender.reading.receipt.clues import ONLY_DATE, date_clues, total_clues
 from unrender.reading.receipt.keywords import MALAY, fold, without_accents
-from unrender.reading.receipt.rows import Row, find_rows
-from unrender.reading.receipt.values import DATE, is_currency_word, parse_date, parse_time
+from unrender.reading.receipt.rows import DATE, Row, find_rows, is_currency_word, parse_date, parse_time
 from unrender.words import Word
 
 FIELDS = ("company", "date", "address", "total")

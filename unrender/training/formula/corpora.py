@@ -27,7 +27,7 @@ from PIL import Image
 from unrender.checkpoints import cache_folder
 from unrender.errors import ConfigError
 from unrender.evaluation.datasets import open_dataset
-from unrender.evaluation.datasets.example import read_ink
+from unrender.evaluation.datasets.folders import read_ink
 from unrender.images.strokes import PEN, draw, vary
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from unrender.errors import DataError, ImageError
-from unrender.evaluation.datasets.example import INKML
+from unrender.evaluation.datasets.folders import INKML
 from unrender.images.strokes import parse_ink
 
 Points = NDArray[np.float64]

@@ -16,10 +16,9 @@ import pypdfium2
 from PIL import Image
 
 from unrender.documents import Block
-from unrender.formats.blocks import one_page
+from unrender.formats.blocks import make_table, one_page
 from unrender.formats.markdown import write_markdown
 from unrender.formats.marked import CELL, inline_markdown, write_formula
-from unrender.formats.tables import make_table
 from unrender.training.data import Gray
 from unrender.training.page.assembly import Line, Page, Piece
 from unrender.training.page.blocks import Kind

@@ -16,7 +16,7 @@ from unrender.documents import Box
 from unrender.errors import DataError
 from unrender.evaluation.datasets import Example
 from unrender.reading.receipt.fields import LABELS, is_currency
-from unrender.reading.receipt.values import parse_amount, parse_date
+from unrender.reading.receipt.rows import parse_amount, parse_date
 from unrender.training.batches import IGNORED
 from unrender.training.receipt.label_batches import LabelledPage
 from unrender.training.receipt.made_documents import MadeDocument, make_document
