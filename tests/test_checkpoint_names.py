@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spellings import Shapes
 
 from unrender import checkpoints
+from unrender.checkpoints import fitting
 from unrender.checkpoints.fitting import plan, state
 from unrender.errors import ModelError
 from unrender.models import PRESETS, preset
@@ -186,8 +187,8 @@ def test_bias_tables_are_resized_bicubically_over_both_axes() -> None:
     table = np.random.default_rng(3).normal(size=(25, 2)).astype(np.float32)
     along = _cubic(5, 9)
     expected = np.einsum("ia,jb,abh->ijh", along, along, table.reshape(5, 5, 2)).reshape(81, 2)
-    assert np.allclose(checkpoints.resize_bias_table(table, window=5), expected, atol=1e-5)
-    assert np.allclose(checkpoints.resize_bias_table(table, window=3), table, atol=1e-6)
+    assert np.allclose(fitting.resize_bias_table(table, window=5), expected, atol=1e-5)
+    assert np.allclose(fitting.resize_bias_table(table, window=3), table, atol=1e-6)
 
 
 def _cubic(old: int, new: int) -> NDArray[np.float64]:
@@ -205,8 +206,8 @@ def _cubic(old: int, new: int) -> NDArray[np.float64]:
 
 def test_positions_are_cut_to_fewer_and_interpolated_to_more() -> None:
     table = np.arange(8, dtype=np.float32)[:, None]
-    assert checkpoints.resize_positions(table, 3).ravel().tolist() == [0, 1, 2]
-    assert np.allclose(checkpoints.resize_positions(table, 16)[1:5].ravel(), [0.25, 0.75, 1.25, 1.75])
+    assert fitting.resize_positions(table, 3).ravel().tolist() == [0, 1, 2]
+    assert np.allclose(fitting.resize_positions(table, 16)[1:5].ravel(), [0.25, 0.75, 1.25, 1.75])
 
 
 def test_all_systems_but_the_recognizer_name_their_published_weights() -> None:

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unrender.metrics import (
-    Entity,
     Interval,
     accuracy_folded,
     anls,
@@ -26,15 +25,15 @@ from unrender.metrics import (
     on_part,
     order_errors,
     score_records,
-    take_part,
     tree_accuracy,
     valid,
-    visible,
     wer,
     wer_visible,
     word_set_f1,
 )
-from unrender.metrics.fields import _change, _Node, _tree, tree_distance
+from unrender.metrics.fields import Entity, _change, _Node, _tree, tree_distance
+from unrender.metrics.pages import take_part
+from unrender.metrics.sequences import visible
 
 RECEIPT = {"menu": [{"name": "cake", "count": "2"}, {"name": "juice", "count": "1"}], "total": {"price": "9.50"}}
 

@@ -10,7 +10,7 @@ from PIL import Image, ImageGrab
 
 from unrender.errors import ConfigError, ImageError, UnrenderError
 from unrender.reading import sources
-from unrender.reading.sources import Watch, clipboard, gather, parse_pages
+from unrender.reading.sources import WatchedFolder, clipboard, gather, parse_pages
 
 
 def touch(*paths: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_clipboard_without_picture_or_desktop_says_so(monkeypatch):
 
 def test_a_watch_gives_each_new_picture_once_when_it_has_stopped_growing(tmp_path):
     touch(tmp_path / "old.png")
-    watch = Watch(tmp_path)
+    watch = WatchedFolder(tmp_path)
     touch(tmp_path / "new.png", tmp_path / "new.txt")
     assert watch.poll() == []
     (tmp_path / "new.png").write_bytes(b"grown further")
@@ -82,7 +82,7 @@ def test_a_watch_gives_each_new_picture_once_when_it_has_stopped_growing(tmp_pat
 
 
 def test_a_picture_that_paused_while_it_was_written_is_given_again(tmp_path):
-    watch = Watch(tmp_path)
+    watch = WatchedFolder(tmp_path)
     touch(tmp_path / "new.png")
     watch.poll()
     assert len(watch.poll()) == 1
@@ -92,13 +92,13 @@ def test_a_picture_that_paused_while_it_was_written_is_given_again(tmp_path):
 
 
 def test_a_picture_is_not_given_while_it_is_empty(tmp_path):
-    watch = Watch(tmp_path)
+    watch = WatchedFolder(tmp_path)
     (tmp_path / "new.png").touch()
     assert [watch.poll() for _ in range(3)] == [[], [], []]
 
 
 def test_a_watch_goes_on_when_a_picture_vanishes(tmp_path, monkeypatch):
-    watch = Watch(tmp_path)
+    watch = WatchedFolder(tmp_path)
     touch(tmp_path / "new.png", tmp_path / "other.png")
     monkeypatch.setattr(sources, "_is_picture", lambda path: path.name != "new.png" or path.unlink() is None)
     watch.poll()
@@ -107,7 +107,7 @@ def test_a_watch_goes_on_when_a_picture_vanishes(tmp_path, monkeypatch):
 
 def test_a_watch_says_when_its_folder_is_gone(tmp_path):
     (tmp_path / "inbox").mkdir()
-    watch = Watch(tmp_path / "inbox")
+    watch = WatchedFolder(tmp_path / "inbox")
     (tmp_path / "inbox").rmdir()
     with pytest.raises(ImageError, match="cannot be watched any more"):
         watch.poll()
@@ -132,7 +132,7 @@ def test_more_pages_than_any_document_has_are_refused(text):
 
 def test_only_a_folder_can_be_watched(tmp_path):
     with pytest.raises(ImageError, match="not a folder that can be watched"):
-        Watch(tmp_path / "gone")
+        WatchedFolder(tmp_path / "gone")
 
 
 def test_every_suffix_is_lower_case():

@@ -25,7 +25,7 @@ from unrender.checkpoints.files import (
     read_pickles,
     write,
 )
-from unrender.checkpoints.fitting import Shapes, assemble, plan, resize_bias_table, resize_positions, state
+from unrender.checkpoints.fitting import Shapes, assemble, plan, state
 from unrender.checkpoints.locations import (
     JOINED,
     Location,
@@ -53,8 +53,6 @@ __all__ = [
     "convert",
     "embedded_names",
     "load",
-    "resize_bias_table",
-    "resize_positions",
     "resolve",
     "save",
     "write_config",

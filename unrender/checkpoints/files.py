@@ -1,7 +1,7 @@
 """Weight files: safetensors in one piece or in shards, read tensor by tensor; pickles only to convert them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -46,20 +46,19 @@ class WeightFiles:
 
 def find_safetensors(folder: Path) -> list[Path]:
     """Return the safetensors files that hold a folder's weights; none if it has no such weights."""
-    for name in _SAFE:
-        path = folder / name
-        if path.is_file():
-            return _shards(path) if path.suffix == ".json" else [path]
-    return []
+    return _find(folder, _SAFE)
 
 
 def find_pickles(folder: Path) -> list[Path]:
     """Return the pickled weight files of a published folder."""
-    for name in _PICKLED:
-        path = folder / name
-        if path.is_file():
-            return _shards(path) if path.suffix == ".json" else [path]
-    return []
+    return _find(folder, _PICKLED)
+
+
+def _find(folder: Path, names: Sequence[str]) -> list[Path]:
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
+        return []
+    return _shards(path) if path.suffix == ".json" else [path]
 
 
 def read_pickles(paths: list[Path]) -> Weights:

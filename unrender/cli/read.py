@@ -92,7 +92,7 @@ def read(
         fast=fast,
         verify=verify,
     )
-    watched = None if watch is None else sources.Watch(watch)
+    watched = None if watch is None else sources.WatchedFolder(watch)
     several = len(inputs) + len(errors) > 1 or watched is not None
     folders = any(Path(name).is_dir() for name in files or [])
     chosen_out = delivery.choose_output(out, several=several or folders)

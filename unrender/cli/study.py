@@ -1,12 +1,14 @@
 """The verbs that study models: train, evaluate, calibrate, export, data, bench."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from unrender.cli.console import AsJson, Engine, Workers, needs, say, show_progress
+from unrender.errors import ConfigError, suggest
 
 
 def train(
@@ -157,13 +159,15 @@ def data(
         from unrender.training.receipt import reading_sets
         from unrender.training.word import corpora as word
 
-    if name == "page":
-        made = sets.make(source, out, limit)
-    elif name == "donut":
-        made = reading_sets.make(source, out)
-    else:
-        made = word.make(source, out) if name == "word" else corpora.make(name, source, out)
-    typer.echo(str(made))
+    makers: dict[str, Callable[[Path, Path | None], Path]] = {
+        "formula": corpora.make,
+        "page": lambda source, out: sets.make(source, out, limit),
+        "word": word.make,
+        "donut": reading_sets.make,
+    }
+    if name not in makers:
+        raise ConfigError(f"There is no data called {name}; {suggest(name, makers)}")
+    typer.echo(str(makers[name](source, out)))
 
 
 def bench(

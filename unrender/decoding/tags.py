@@ -5,7 +5,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -81,9 +80,7 @@ class TagGrammar:
 
     def within(self, most: int) -> "TagGrammar":
         """Return the same grammar for texts of at most so many tokens."""
-        other = copy(self)
-        other._most = most
-        return other
+        return TagGrammar(self._tokens, self._end, most, tuple(self._rules.values()))
 
     def __call__(self, written: Sequence[int]) -> NDArray[np.bool_]:
         """Return (V,): what may follow these tokens."""
@@ -105,7 +102,7 @@ class TagGrammar:
             return allowed
         if not here.names:
             self._allow_text(allowed, here.text, rule)
-        if rule is None or rule.kind == "text" or not here.text or _is_whole(rule.kind, here.text):
+        if rule is None or rule.kind == "text" or not here.text or fits(rule.kind, here.text):
             allowed[self._closing[here.name]] = True
         if self._separator is not None and (here.text or here.names) and not (rule is not None and rule.single):
             allowed[self._separator] = True
@@ -144,10 +141,6 @@ class TagGrammar:
 
 def fits(kind: str, text: str) -> bool:
     """Say whether a text is a date, or an amount of money with cents."""
-    return _is_whole(kind, text)
-
-
-def _is_whole(kind: str, text: str) -> bool:
     if kind == "date":
         return any(_spell(text.upper(), form)[1] for form in _DATES)
     return bool(_AMOUNT.fullmatch(text))

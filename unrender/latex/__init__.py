@@ -7,15 +7,14 @@ sup, `\\over` as `\\frac`, `\\left(` one token, operator names spelled letter by
 from unrender.errors import LatexError
 from unrender.latex.canonical import bare, normalise, write
 from unrender.latex.parser import parse
-from unrender.latex.readable import readable, write_readable
-from unrender.latex.tree import Array, Command, Fence, Group, Lexeme, Node, Script, Symbol, scan, tokenise
+from unrender.latex.readable import readable
+from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol, tokenise
 
 __all__ = [
     "Array",
     "Command",
     "Fence",
     "Group",
-    "Lexeme",
     "Node",
     "Script",
     "Symbol",
@@ -24,10 +23,8 @@ __all__ = [
     "normalise",
     "parse",
     "readable",
-    "scan",
     "tokenise",
     "write",
-    "write_readable",
 ]
 
 

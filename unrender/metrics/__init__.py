@@ -4,8 +4,6 @@ Every share and rate runs from 0 to 1 (an error rate may exceed 1), never in per
 """
 
 from unrender.metrics.fields import (
-    Entity,
-    EntityScores,
     anls,
     entity_f1,
     field_f1,
@@ -16,7 +14,7 @@ from unrender.metrics.fields import (
     tree_accuracy,
 )
 from unrender.metrics.measure import Interval, Measure, brier_score, calibration_error
-from unrender.metrics.pages import PARTS, meteor, on_part, order_errors, take_part
+from unrender.metrics.pages import PARTS, meteor, on_part, order_errors
 from unrender.metrics.sequences import (
     Glyph,
     accuracy_folded,
@@ -28,7 +26,6 @@ from unrender.metrics.sequences import (
     glyph_f1,
     normalised_distance,
     valid,
-    visible,
     wer,
     wer_visible,
     word_set_f1,
@@ -36,8 +33,6 @@ from unrender.metrics.sequences import (
 
 __all__ = [
     "PARTS",
-    "Entity",
-    "EntityScores",
     "Glyph",
     "Interval",
     "Measure",
@@ -61,10 +56,8 @@ __all__ = [
     "order_errors",
     "record_f1",
     "score_records",
-    "take_part",
     "tree_accuracy",
     "valid",
-    "visible",
     "wer",
     "wer_visible",
     "word_set_f1",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 
 from unrender import checkpoints, tasks
@@ -127,42 +127,42 @@ class Reader:
 
     def read_pages(self, source: Source | Input, options: Options = DEFAULTS, *, batch: int = BATCH) -> Iterator[Page]:
         """Yield the pages of one source in order, each as soon as it and those before it are read."""
-        pending, awaited, given = (
-            _Pending(source if isinstance(source, Input) else Input(source)),
-            dict[Sheet, int](),
-            0,
-        )
-
-        def sheets() -> Iterator[Sheet]:
-            for sheet, slot in pending.open(self.dpi):
-                awaited[sheet] = slot
-                yield sheet
-
-        for sheet, page in self.system.read(sheets(), options, batch=batch):
-            pending.pages[awaited.pop(sheet)] = page
+        pending, given = _Pending(source if isinstance(source, Input) else Input(source)), 0
+        for _ in chain(self._settle([pending], batch, options), [pending]):
             known = pending.known(given)
             given += len(known)
             yield from known
-        yield from pending.known(given)
 
     def _read_many(
         self, sources: Iterable[Source | Input], batch: int, options: Options, in_order: bool, watch: Watch
     ) -> Iterator[Document]:
         waiting: list[_Pending] = []
+
+        def begun() -> Iterator[_Pending]:
+            for source in sources:
+                waiting.append(_Pending(source if isinstance(source, Input) else Input(source)))
+                yield waiting[-1]
+
+        for _ in self._settle(begun(), batch, options, watch):
+            yield from self._completed(waiting, in_order)
+        yield from self._completed(waiting, in_order)
+
+    def _settle(
+        self, begun: Iterable["_Pending"], batch: int, options: Options, watch: Watch = UNWATCHED
+    ) -> Iterator["_Pending"]:
+        """Read the pages of sources; yield a source whenever one of its pages is there."""
         awaited: dict[Sheet, tuple[_Pending, int]] = {}
 
         def sheets() -> Iterator[Sheet]:
-            for source in sources:
-                waiting.append(_Pending(source if isinstance(source, Input) else Input(source)))
-                for sheet, slot in waiting[-1].open(self.dpi):
-                    awaited[sheet] = waiting[-1], slot
+            for pending in begun:
+                for sheet, slot in pending.open(self.dpi):
+                    awaited[sheet] = pending, slot
                     yield sheet
 
         for sheet, page in self.system.read(sheets(), options, watch, batch=batch):
             pending, slot = awaited.pop(sheet)
             pending.pages[slot] = page
-            yield from self._completed(waiting, in_order)
-        yield from self._completed(waiting, in_order)
+            yield pending
 
     def _completed(self, waiting: "list[_Pending]", in_order: bool) -> Iterator[Document]:
         """Take what is completed off the list: as far as it goes in order, or wherever it stands."""

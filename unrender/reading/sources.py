@@ -69,7 +69,7 @@ def clipboard() -> Input:
     raise UnrenderError("There is no picture in the clipboard; copy one first.")
 
 
-class Watch:
+class WatchedFolder:
     """Notice pictures that appear in a folder or change there, each time they have stopped changing."""
 
     def __init__(self, folder: Path) -> None:

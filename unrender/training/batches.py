@@ -65,8 +65,8 @@ class Stream(Protocol[Given]):
         ...
 
     def rate(self, seen: int) -> float:
-        """Return the curriculum's factor for the learning rate."""
-        ...
+        """Return the curriculum's factor for the learning rate; without a curriculum that is 1."""
+        return 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class Framed:
     caseless: bool = False
 
 
-class BatchStream:
+class BatchStream(Stream["Batch"]):
     """Endless batches of one curriculum; the block and the index of a batch in it are all there is to remember."""
 
     def __init__(

@@ -24,7 +24,18 @@ from unrender.models import preset
 from unrender.models.config import TextConfig, Vocabulary
 from unrender.tokens import END, PAD, START, CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer, read_list
 from unrender.training.augment import AUGMENTATION, distort
-from unrender.training.batches import Batch, BatchStream, Framed, Framing, Ids, Stage, Variation, assemble, frame
+from unrender.training.batches import (
+    Batch,
+    BatchStream,
+    Framed,
+    Framing,
+    Ids,
+    Stage,
+    Stream,
+    Variation,
+    assemble,
+    frame,
+)
 from unrender.training.data import Cache
 from unrender.training.objectives import Transcription
 from unrender.training.recipe import Recipe
@@ -37,7 +48,7 @@ _ROWS_OF_TOKENS = ("decoder.tokens.weight", "decoder.scores.weight")
 _NOISE = 0.1  # of the rows' own spread, on the rows of new tokens
 
 
-class ExampleStream:
+class ExampleStream(Stream[Batch]):
     """Batches of `batch` examples; a block is one epoch."""
 
     def __init__(
@@ -61,9 +72,6 @@ class ExampleStream:
     @property
     def epoch_samples(self) -> int:
         return len(self._examples)
-
-    def rate(self, seen: int) -> float:
-        return 1.0
 
     def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:
         order = np.random.default_rng([self._seed, number]).permutation(len(self._examples))

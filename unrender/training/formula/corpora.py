@@ -25,7 +25,6 @@ import numpy as np
 from PIL import Image
 
 from unrender.checkpoints import cache_folder
-from unrender.errors import ConfigError
 from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.datasets.folders import read_ink
 from unrender.images.strokes import PEN, draw, vary
@@ -79,10 +78,8 @@ class _Plan:
     number: int = 0  # of the run of TeX, which seeds its choices
 
 
-def make(name: str, source: Path, out: Path | None = None) -> Path:
-    """Prepare the training data called `name` from the raw sets under `source`; what is there already stays."""
-    if name != "formula":
-        raise ConfigError(f"There is no data called {name}; there are formula, page and word.")
+def make(source: Path, out: Path | None = None) -> Path:
+    """Prepare every set from the raw sets under `source`; what is there already stays."""
     folder = out or cache_folder() / "formula"
     folder.mkdir(parents=True, exist_ok=True)
     official = {kind: _official(source / f"im2latex-{kind}-validate") for kind in _OFFICIAL}

@@ -24,7 +24,7 @@ from unrender.engines.segmentation import GRAPH, pad_ink
 from unrender.layers import fill
 from unrender.layers.cnn import Segmenter
 from unrender.models.page import BEGINS, KINDS, TURNED, SegmentationConfig
-from unrender.training.batches import IGNORED
+from unrender.training.batches import IGNORED, Stream
 from unrender.training.objectives import Losses, Objective, Part
 from unrender.training.page.layouts import Layout, Layouts
 from unrender.training.recipe import Recipe, Schedule
@@ -70,7 +70,7 @@ class LayoutBatch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayoutStream:
+class LayoutStream(Stream[LayoutBatch]):
     """Endless batches of pages; the block and the index of a batch decide what is in it."""
 
     layouts: Layouts
@@ -90,9 +90,6 @@ class LayoutStream:
     @property
     def epoch_samples(self) -> int:
         return len(self.layouts)
-
-    def rate(self, seen: int) -> float:
-        return 1.0
 
     def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[LayoutBatch]:
         for position in range(index, _BATCHES_PER_BLOCK):

@@ -15,7 +15,7 @@ from PIL import Image
 from unrender.engines.labelling import Ids, LabelTokenizer, Pixels, Window, stack_windows
 from unrender.images.pixels import prepare, stack
 from unrender.models.config import ImagePrep
-from unrender.training.batches import IGNORED
+from unrender.training.batches import IGNORED, Stream
 from unrender.words import WordPage
 
 _TORN_LINES = 4
@@ -65,7 +65,7 @@ class PageNoise:
     torn_at: tuple[int, ...] = ()
 
 
-class LabelStream:
+class LabelStream(Stream[LabelBatch]):
     """Batches of labelled pages, an epoch to a block; `pages` may hold several versions of one page."""
 
     def __init__(
@@ -91,9 +91,6 @@ class LabelStream:
     @property
     def epoch_samples(self) -> int:
         return len(self._pages)
-
-    def rate(self, seen: int) -> float:
-        return 1.0
 
     def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[LabelBatch]:
         """Yield every page once, in an order of the epoch's own."""

@@ -19,7 +19,7 @@ from unrender.engines.labelling import Ids, LabelTokenizer, Pixels, stack_window
 from unrender.errors import DataError
 from unrender.images.pixels import prepare, stack
 from unrender.models.config import ImagePrep
-from unrender.training.batches import IGNORED
+from unrender.training.batches import IGNORED, Stream
 from unrender.training.receipt.label_batches import random_window
 
 MATCHED, REPLACED, DROPPED = "matched", "replaced", "dropped"
@@ -191,7 +191,7 @@ class Beginning:
     masking: bool = True
 
 
-class PretrainStream:
+class PretrainStream(Stream[PretrainBatch]):
     """Batches of plain pages, one to a block; each of the `beginnings` holds until the next one does."""
 
     def __init__(
@@ -216,9 +216,6 @@ class PretrainStream:
     @property
     def epoch_samples(self) -> int:
         return len(self._pages)
-
-    def rate(self, seen: int) -> float:
-        return 1.0
 
     def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[PretrainBatch]:
         if index == 0:
