@@ -42,7 +42,7 @@ from unrender.training.data import Cache, Gray, Sample, write_cache
 from unrender.training.formula.labels import is_validation_paper
 from unrender.training.loop import Trainer
 from unrender.training.objectives import Transcription
-from unrender.training.page.assembly import Page, assemble, union
+from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.blocks import FURNITURE, Kind
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, draft, read_documents
@@ -53,7 +53,7 @@ from unrender.training.page.styles import choose_style
 from unrender.training.recipe import Schedule
 from unrender.training.recipes import PAGE
 from unrender.training.text_runs import fresh, start_from
-from unrender.typesetting import fast_folder
+from unrender.typesetting import fast_folder, union
 
 _SHORTEST, _LONGEST = 6, 40  # tokens of the lines that pieces are tried on
 _LINES, _READ = 30_000, 120  # lines to learn from, and to read for a measurement

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -21,6 +21,7 @@ from unrender.errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.dviread import Page
 
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 Key = tuple[str, int]  # font family, character code
 
 FONTS = {
@@ -76,15 +77,23 @@ class PlacedGlyph:
     height: float
     depth: float
 
+    @property
+    def box(self) -> Box:
+        return self.x, self.y - self.height, self.x + self.width, self.y + self.depth
+
 
 @dataclass(frozen=True)
 class Rule:
-    """A fraction bar, root bar or line: its box in pixels."""
+    """A fraction bar, root bar or line in pixels: `x` is its left, `y` its top."""
 
     x: float
     y: float
     width: float
     height: float
+
+    @property
+    def box(self) -> Box:
+        return self.x, self.y, self.x + self.width, self.y + self.height
 
 
 @dataclass(frozen=True)
@@ -94,13 +103,16 @@ class Layout:
     glyphs: tuple[PlacedGlyph, ...]
     rules: tuple[Rule, ...]
 
-    def bounds(self) -> tuple[float, float, float, float]:
+    def bounds(self) -> Box:
         """Return left, top, right, bottom of all boxes."""
-        lefts = [g.x for g in self.glyphs] + [r.x for r in self.rules]
-        tops = [g.y - g.height for g in self.glyphs] + [r.y for r in self.rules]
-        rights = [g.x + g.width for g in self.glyphs] + [r.x + r.width for r in self.rules]
-        bottoms = [g.y + g.depth for g in self.glyphs] + [r.y + r.height for r in self.rules]
-        return min(lefts), min(tops), max(rights), max(bottoms)
+        return union([*(glyph.box for glyph in self.glyphs), *(rule.box for rule in self.rules)])
+
+
+def union(boxes: Iterable[Box]) -> Box:
+    """Return the smallest box around all; an empty one when there are none."""
+    every = list(boxes) or [(0.0, 0.0, 0.0, 0.0)]
+    lefts, tops, rights, bottoms = zip(*every, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 def find_latex() -> str:

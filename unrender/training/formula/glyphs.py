@@ -5,8 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unrender.training.formula.pointing import Box
-from unrender.typesetting import DVI, Key, Layout, PlacedGlyph, Rule, Style, compile_formulas, fast_folder, layout_of
+from unrender.typesetting import (
+    DVI,
+    Box,
+    Key,
+    Layout,
+    PlacedGlyph,
+    Rule,
+    Style,
+    compile_formulas,
+    fast_folder,
+    layout_of,
+)
 
 ROOT = r"\sqrt"
 LARGE = "cmex"  # the family of signs that grow
@@ -130,15 +140,13 @@ def _joined(layout: Layout, start: int, count: int) -> Piece | None:
     name = _WHOLE.get(names, next(iter(names)) if len(names) == 1 else "")
     if not name:
         return None
-    boxes = [_metrics(glyph) for glyph in glyphs]
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    box = min(lefts), min(tops), max(rights), max(bottoms)
+    box = Layout(glyphs, ()).bounds()
     return Piece(name, box, glyphs[0].size, stretched=True, glyphs=tuple(range(start, start + count)))
 
 
 def _single(glyph: PlacedGlyph, index: int, shapes: Shapes) -> Piece | None:
     if glyph.key in _ROOTS:
-        return Piece(ROOT, _metrics(glyph), glyph.size, stretched=True, glyphs=(index,))
+        return Piece(ROOT, glyph.box, glyph.size, stretched=True, glyphs=(index,))
     shape = shapes.get(glyph.key)
     if shape is None:
         return None
@@ -157,9 +165,4 @@ def _with_bar(root: Piece, rules: Sequence[Rule], free: set[int]) -> Piece:
 
 
 def _bar(rule: Rule, number: int, size: float) -> Piece:
-    box = rule.x, rule.y, rule.x + rule.width, rule.y + rule.height
-    return Piece("-" if rule.width >= rule.height else "|", box, size, stretched=True, rules=(number,))
-
-
-def _metrics(glyph: PlacedGlyph) -> Box:
-    return glyph.x, glyph.y - glyph.height, glyph.x + glyph.width, glyph.y + glyph.depth
+    return Piece("-" if rule.width >= rule.height else "|", rule.box, size, stretched=True, rules=(number,))

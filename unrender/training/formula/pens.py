@@ -18,9 +18,9 @@ from unrender.images.strokes import PEN, draw, vary
 from unrender.models.config import ImagePrep
 from unrender.training.data import Gray
 from unrender.training.formula.glyphs import ROOT, Piece, Shapes, cut
-from unrender.training.formula.pointing import NOWHERE, Box, Boxes, Mark, token_boxes
+from unrender.training.formula.pointing import NOWHERE, Boxes, Mark, token_boxes
 from unrender.training.formula.writers import Hand, Points, Strokes
-from unrender.typesetting import Layout
+from unrender.typesetting import Box, Layout
 from unrender.typesetting.pictures import crop_to_ink
 
 _MISSING = {r"\hat{}": (((0.0, 1.0), (0.5, 0.0), (1.0, 1.0)),), r"\check{}": (((0.0, 0.0), (0.5, 1.0), (1.0, 0.0)),),

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from unrender.latex.commands import SILENT
 from unrender.training.data import BOXES, Cache
-from unrender.typesetting import DVI, Layout, PlacedGlyph, Style, compile_formulas, fast_folder, layout_of
+from unrender.typesetting import DVI, Box, Layout, Style, compile_formulas, fast_folder, layout_of
 
-Box = tuple[float, float, float, float]  # left, top, right, bottom
 Mark = tuple[int, int, int]  # token, glyphs before it, rules before it
 Boxes = NDArray[np.int16]  # (tokens, 4): left, top, right, bottom in pixels; all -1 where a token has no place
 NOWHERE = -1
@@ -164,8 +163,8 @@ def _places(tokens: Sequence[str], layout: Layout, marks: Sequence[Mark]) -> Pla
     boxes = token_boxes(
         tokens,
         marks,
-        [_glyph_box(glyph) for glyph in layout.glyphs],
-        [(line.x, line.y, line.x + line.width, line.y + line.height) for line in layout.rules],
+        [glyph.box for glyph in layout.glyphs],
+        [line.box for line in layout.rules],
         [glyph.key[0] == _LARGE_FONT for glyph in layout.glyphs],
     )
     boxes -= np.array([left, top, left, top])
@@ -199,10 +198,6 @@ def token_boxes(
             for line in rules[rule:next_rule]:
                 _grow(boxes, place, line)
     return boxes
-
-
-def _glyph_box(glyph: PlacedGlyph) -> Box:
-    return glyph.x, glyph.y - glyph.height, glyph.x + glyph.width, glyph.y + glyph.depth
 
 
 def _grow(boxes: NDArray[np.float64], place: int, box: Box) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from unrender.formats.marked import SOFT_HYPHEN
 from unrender.training.formula.pointing import token_boxes
 from unrender.training.page.compilation import Glyph, Rule
+from unrender.typesetting import Box, union
 
-Box = tuple[float, float, float, float]  # left, top, right, bottom in points
 Place = tuple[int, int]  # number of the page, number of the line's box in the file
 _OLD_ENCODING = "cm"  # how fonts in TeX's old encoding are called
 _SHARED = {39: "’", 96: "‘", 127: "-"}
@@ -74,7 +74,7 @@ def align_text(text: str, segments: Sequence[Segment]) -> list[Sign] | None:
         elif count == _ACCENT:
             accent = glyph.box
         else:
-            box = glyph.box if accent is None else _union(accent, glyph.box)
+            box = glyph.box if accent is None else union([accent, glyph.box])
             signs += _divided(text[start:position], box, place)
             accent = None
     return signs
@@ -182,9 +182,3 @@ def _is_letter(glyph: Glyph, characters: str) -> bool:
 
 def _is_old(glyph: Glyph) -> bool:
     return glyph.font.name.startswith(_OLD_ENCODING)
-
-
-def _union(first: Box, second: Box) -> Box:
-    return (
-        min(first[0], second[0]), min(first[1], second[1]), max(first[2], second[2]), max(first[3], second[3]),
-    )  # fmt: skip

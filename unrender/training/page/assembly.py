@@ -1,15 +1,16 @@
 """From TeX's output back to the document: every page as blocks of lines of characters and symbols with their boxes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from unrender.training.page.alignment import Box, Segment, Sign, align_formula, align_text, decode
+from unrender.training.page.alignment import Segment, Sign, align_formula, align_text, decode
 from unrender.training.page.blocks import FURNITURE, ROWED, Block, Kind
 from unrender.training.page.compilation import Compiled, Glyph, Mark
 from unrender.training.page.prose import Atom
 from unrender.training.page.source import Source
 from unrender.training.page.styles import Style
+from unrender.typesetting import Box, union
 
 _END, _FOLIO, _LINE_NUMBER = "end", "folio", "linenumber"
 SPANNING = -1
@@ -198,15 +199,6 @@ class _Assembly:
     def _group(self, pieces: Sequence[Piece]) -> int:
         owners = [self._source.owners[piece.number][0] for piece in pieces if piece.number < len(self._source.owners)]
         return self._groups[owners[0]] if owners else 0
-
-
-def union(boxes: Iterable[Box]) -> Box:
-    """Return the smallest box around all; an empty one when there are none."""
-    every = list(boxes)
-    if not every:
-        return 0.0, 0.0, 0.0, 0.0
-    lefts, tops, rights, bottoms = zip(*every, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 def _linked(pages: Sequence[Sequence[Piece]]) -> list[list[Piece]]:

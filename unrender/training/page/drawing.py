@@ -17,11 +17,11 @@ from PIL import Image
 from unrender.errors import DataError
 from unrender.training.augment import distort
 from unrender.training.data import Gray
-from unrender.training.page.alignment import Box
 from unrender.training.page.assembly import Page
 from unrender.training.page.blocks import Kind
 from unrender.training.page.styles import Style
 from unrender.training.photographs import compress
+from unrender.typesetting import Box
 from unrender.typesetting.pictures import run_dvipng
 
 POINTS_PER_INCH = 72.27

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from unrender.errors import DataError
 from unrender.models.page import CELLS_PER_INCH, KINDS
 from unrender.training.data import Gray
-from unrender.training.page.alignment import Box
 from unrender.training.page.assembly import Page
 from unrender.training.page.blocks import Kind
 from unrender.training.page.drawing import POINTS_PER_INCH, Warp
+from unrender.typesetting import Box
 
 _IN_CELLS = {Kind.ITEM: "text", Kind.TITLE: "heading", Kind.FORMULA: "display formula"}  # what `KINDS` calls otherwise
 _WHOLE = frozenset(

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from unrender.formats.marked import BREAK, CELL, DISPLAY, HEADINGS, MATH, SPACE, STYLES, token_of
 from unrender.tokens import LatexTokenizer
 from unrender.training.data import Gray, Sample
-from unrender.training.page.alignment import Box, Sign
-from unrender.training.page.assembly import Line, Page, Part, Piece, union
+from unrender.training.page.alignment import Sign
+from unrender.training.page.assembly import Line, Page, Part, Piece
 from unrender.training.page.blocks import Kind
 from unrender.training.page.drawing import POINTS_PER_INCH, in_pixels, shrink
 from unrender.training.page.prose import MONO, PLAIN
+from unrender.typesetting import Box, union
 
 LINES, PIECES, PARAGRAPHS = "lines", "pieces", "paragraphs"
 READER_DPI, READER_POINTS = 100.0, 12.0
