@@ -146,7 +146,7 @@ class _Open:
         if marked_lists and present == "":
             return self.items
         if present == "" and all(isinstance(item, Mapping) for item in self.items):
-            return _collapse(self.items)
+            return self.items[0] if len(self.items) == 1 else self.items
         return [*self.items, present]
 
     def _present(self) -> Json:
@@ -232,10 +232,6 @@ def _pop(stack: list[_Open], marked_lists: bool) -> str:
 
 def _joined(values: list[Json]) -> list[Json]:
     return [item for value in values for item in (value if _is_list(value) else [value])]
-
-
-def _collapse(items: list[Json]) -> Json:
-    return items[0] if len(items) == 1 else items
 
 
 def _is_list(value: Json) -> TypeGuard[Sequence[Json]]:

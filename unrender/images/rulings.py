@@ -54,7 +54,7 @@ def erase_rulings(values: Gray) -> Gray:
     across, down = _lines(values), _lines(values.T)
     if not across and not down:
         return values
-    ink = _ink_darkness(values)
+    ink = 255 - percentile(values[::2, ::2], 1)
     framed = _frame(across, values.shape[0]) and _frame(down, values.shape[1])
     erased = values.copy()
     for before, picture, lines, others in ((values, erased, across, down), (values.T, erased.T, down, across)):
@@ -67,10 +67,6 @@ def erase_rulings(values: Gray) -> Gray:
         for line in chosen:
             _erase(picture, line, ink)
     return erased
-
-
-def _ink_darkness(values: Gray) -> float:
-    return 255 - percentile(values[::2, ::2], 1)
 
 
 def _lines(values: Gray) -> list[_Line]:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
@@ -107,7 +107,7 @@ class _Reading:
             if key not in known:
                 raise ConfigError(f"config.json: {_join(at, show(key)[1:-1])} is not a setting of this version")
         for name, field in known.items():
-            if name not in value and (self.strict or _needed(field)):
+            if name not in value and (self.strict or (field.default is MISSING and field.default_factory is MISSING)):
                 raise ConfigError(f"config.json: {_join(at, name)} is missing")
         found = {name: self.fit(hints[name], value[name], _join(at, name)) for name in known if name in value}
         try:
@@ -119,10 +119,6 @@ class _Reading:
 @cache
 def _hints(kind: type) -> dict[str, object]:
     return get_type_hints(kind, include_extras=True)
-
-
-def _needed(field: Field[object]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _plain(hint: object, value: object, at: str) -> object:

@@ -37,7 +37,7 @@ def find_ways(image: Image.Image, longest: float) -> Ways:
     """Return the lines of a picture; where it may lie on its side, one way of reading it for each turn."""
     ways = [_flat(find_lines(image, longest))]
     if not _runs_across(ways[0]):
-        turned = [_flat(find_lines(_turned(image, turns), longest)) for turns in _TURNS]
+        turned = [_flat(find_lines(image.rotate(-90 * turns, expand=True), longest)) for turns in _TURNS]
         if _runs_across(turned[0]):
             ways += [_turned_back(way, turns, image.size) for way, turns in zip(turned, _TURNS, strict=True)]
     return tuple(ways)
@@ -123,10 +123,6 @@ def _runs_across(way: Way) -> bool:
     """Say whether most of what was found is in lines that are much longer than high."""
     areas = [(strip.size[0] * strip.size[1], strip.size[0] > _LONG * strip.size[1]) for strip in way]
     return 2 * sum(area for area, long in areas if long) > sum(area for area, _ in areas)
-
-
-def _turned(image: Image.Image, turns: int) -> Image.Image:
-    return image.rotate(-90 * turns, expand=True)
 
 
 def _turned_back(way: Way, turns: int, size: tuple[int, int]) -> Way:

@@ -134,7 +134,7 @@ class PageSystem:
 
     def _take_apart(self, sheet: Sheet) -> "_Job":
         """Find what there is to read on a page."""
-        shrunk = _too_large(sheet.image)
+        shrunk = 1 + max(sheet.image.size) // (2 * _LONGEST_SIDE)  # how many times larger than reading takes
         straight = straighten(sheet.image.reduce(shrunk) if shrunk > 1 else sheet.image)
         straight = replace(straight, shrunk=shrunk)
         if not straight.letters or (straight.gray < INK).mean() > _DARK_SHARE:
@@ -227,11 +227,6 @@ class _Follower(Watch):
 
     def wants(self, sheet: Sheet) -> bool:
         return sheet not in self.jobs or self.watch.wants(self.jobs[sheet][0].sheet)
-
-
-def _too_large(image: Image.Image) -> int:
-    """Return how many times a page is larger than reading it takes."""
-    return 1 + max(image.size) // (2 * _LONGEST_SIDE)
 
 
 def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np.float32], float]:
