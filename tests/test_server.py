@@ -80,7 +80,7 @@ def test_answers_have_the_shape_that_is_described(client):
     ProblemShape.model_validate(read(client, b"").json(), extra="forbid")
 
 
-@pytest.mark.parametrize("name", ["Status", "Box", "Alternative", "Token", "Reading", "Line", "Block", "Page"])
+@pytest.mark.parametrize("name", ["Status", "Alternative", "Token", "Reading", "Difference", "Check", "Block", "Page"])
 def test_the_described_shapes_are_those_of_documents(name):
     fields = {field.name for field in dataclasses.fields(getattr(documents, name))}
     described = set(get_type_hints(getattr(shapes, f"{name}Shape"))) - {"model_config"}

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from unrender.documents import StatusKind
+from unrender.documents import Box, Line, StatusKind
 from unrender.formats import NOTATIONS, PARSED_NOTATIONS
 from unrender.tasks import TASKS
 
@@ -102,22 +102,13 @@ class Kept(BaseModel):
     folder: str
 
 
-class BoxShape(BaseModel):
-    """A rectangle in pixels of the upright page."""
-
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-
-
 class StatusShape(BaseModel):
     """How a reading ended; `position` is the token a repetition was cut at, `reason` why a page failed."""
 
     kind: StatusKind
     position: int | None = None
     reason: str = ""
-    box: BoxShape | None = None
+    box: Box | None = None
 
 
 class AlternativeShape(BaseModel):
@@ -133,7 +124,7 @@ class TokenShape(BaseModel):
     text: str = ""
     probability: float
     alternatives: list[AlternativeShape] = []
-    box: BoxShape | None = None
+    box: Box | None = None
 
 
 class ReadingShape(BaseModel):
@@ -148,7 +139,7 @@ class DifferenceShape(BaseModel):
     """A place where a reading, typeset, does not look like the picture."""
 
     text: str = ""
-    box: BoxShape
+    box: Box
 
 
 class CheckShape(BaseModel):
@@ -159,28 +150,20 @@ class CheckShape(BaseModel):
     instead_of: str = ""
 
 
-class LineShape(BaseModel):
-    """One line of a block."""
-
-    text: str
-    box: BoxShape
-    confidence: float
-
-
 class BlockShape(BaseModel):
     """One thing on a page; `fields` is the JSON of a receipt or form, `source` says where its words are from."""
 
     kind: str
     text: str = ""
     written: str = ""
-    box: BoxShape | None = None
+    box: Box | None = None
     tokens: list[TokenShape] = []
     fields: JsonValue = None
     level: int = 0
     confidence: float | None = None
     children: list["BlockShape"] = []
     readings: list[ReadingShape] = []
-    lines: list[LineShape] = []
+    lines: list[Line] = []
     source: str = ""
     continued: bool = False
     check: CheckShape | None = None

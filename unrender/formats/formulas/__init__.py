@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from unrender.latex.characters import Font, Role
 
+_INTEGRALS = "∫∬∭∮"
+
 
 @dataclass(frozen=True)
 class Letter:
@@ -118,6 +120,19 @@ Math = Letter | Number | Word | Sign | Space | Row | Fraction | Root | Scripted 
 def core(item: Math | None) -> Math | None:
     """Return what carries the scripts of an item; one without scripts is that itself."""
     return item.base if isinstance(item, Scripted) else item
+
+
+def has_limits(base: Math | None) -> bool:
+    """Say whether the scripts of this stand below and above it rather than beside it."""
+    match base:
+        case Word(limits=limits):
+            return limits
+        case Sign(character, "large"):
+            return character not in _INTEGRALS
+        case Accented("overbrace" | "underbrace"):
+            return True
+        case _:
+            return False
 
 
 def plain_text(row: Row) -> str | None:

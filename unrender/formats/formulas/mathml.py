@@ -20,7 +20,6 @@ _MARKS = {
 }  # fmt: skip
 _STRETCHES = frozenset({"widehat", "widetilde", "overline", "underline", "overrightarrow", "overleftarrow",
                         "overleftrightarrow", "overbrace", "underbrace"})  # fmt: skip
-_INTEGRALS = "∫∬∭∮"
 _ALIGN = {"l": "left", "c": "center", "r": "right"}
 
 
@@ -130,27 +129,24 @@ def _fence(character: str, form: str) -> str:
 
 def _scripted(item: formulas.Scripted) -> str:
     base = item.base
+    attach = _under_over if formulas.has_limits(base) else _sub_sup
     if isinstance(base, formulas.Word) and base.function:
-        attach = _under_over if base.limits else _sub_sup
         return _applied(attach(_identifier(base.text), item.sub, item.sup))
-    below = isinstance(base, formulas.Sign) and base.role == "large" and base.character not in _INTEGRALS
-    brace = isinstance(base, formulas.Accented) and base.accent in {"overbrace", "underbrace"}
-    written = _write(base)
-    return _under_over(written, item.sub, item.sup) if below or brace else _sub_sup(written, item.sub, item.sup)
+    return attach(_write(base), item.sub, item.sup)
 
 
 def _sub_sup(base: str, sub: formulas.Row | None, sup: formulas.Row | None) -> str:
-    if sub is not None and sup is not None:
-        return f"<msubsup>{base}{_row(sub)}{_row(sup)}</msubsup>"
-    name, script = ("msub", sub) if sup is None else ("msup", sup)
-    return f"<{name}>{base}{_row(script)}</{name}>"
+    return _attached(base, sub, sup, ("msub", "msup", "msubsup"))
 
 
 def _under_over(base: str, below: formulas.Row | None, above: formulas.Row | None) -> str:
-    if below is not None and above is not None:
-        return f"<munderover>{base}{_row(below)}{_row(above)}</munderover>"
-    name, script = ("munder", below) if above is None else ("mover", above)
-    return f"<{name}>{base}{_row(script)}</{name}>"
+    return _attached(base, below, above, ("munder", "mover", "munderover"))
+
+
+def _attached(base: str, low: formulas.Row | None, high: formulas.Row | None, names: tuple[str, str, str]) -> str:
+    name = names[2] if low is not None and high is not None else names[0] if high is None else names[1]
+    scripts = "".join(_row(script) for script in (low, high) if script is not None)
+    return f"<{name}>{base}{scripts}</{name}>"
 
 
 def _matrix(matrix: formulas.Matrix) -> str:

@@ -20,7 +20,6 @@ _STYLES: dict[Font, str] = {
 _SPACES = ((0.12, "\u200a"), (0.2, "\u2009"), (0.26, "\u205f"), (0.4, "\u2004"), (0.75, "\u2002"), (1.5, "\u2003"))
 _NOTHING = "\u200b"  # an empty element would show a dotted box
 _MOST_OPERATORS = 20  # one in the other; those that follow stand beside them
-_INTEGRALS = "∫∬∭∮"
 _SIDES = {"l": "left", "c": "center", "r": "right"}
 _BARS = {"overline": "top", "bar": "top", "underline": "bot"}
 _BRACES = {"overbrace": ("⏞", "top", "bot"), "underbrace": ("⏟", "bot", "top")}
@@ -58,7 +57,7 @@ def _is_end(item: formulas.Math) -> bool:
 
 
 def _operator(sign: formulas.Sign, scripts: formulas.Scripted, operand: str) -> str:
-    place = "subSup" if sign.character in _INTEGRALS else "undOvr"
+    place = "undOvr" if formulas.has_limits(sign) else "subSup"
     hidden = [f'<m:{name}Hide m:val="{int(script is None)}"/>' for name, script in _both(scripts)]
     properties = f'<m:naryPr><m:chr m:val="{sign.character}"/><m:limLoc m:val="{place}"/>{"".join(hidden)}</m:naryPr>'
     limits = "".join(
@@ -131,10 +130,7 @@ def _accented(accent: str, body: str) -> str:
 def _scripted(item: formulas.Scripted) -> str:
     base = item.base
     written = _run(base.text, base.font) if isinstance(base, formulas.Word) else _write(base)
-    below = (isinstance(base, formulas.Word) and base.limits) or (
-        isinstance(base, formulas.Sign) and base.role == "large" and base.character not in _INTEGRALS
-    )
-    if below or (isinstance(base, formulas.Accented) and base.accent in _BRACES):
+    if formulas.has_limits(base):
         return _limits(written, item.sub, item.sup)
     name = {(True, True): "sSubSup", (True, False): "sSub", (False, True): "sSup"}[
         item.sub is not None, item.sup is not None
