@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from unrender.engines.segmentation import OnnxSegmenter
+from unrender.engines import OnnxSegmenter
 from unrender.layers.cnn import Segmenter
 from unrender.models.page import KINDS, SegmentationConfig
 from unrender.training import runs

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from unrender import tasks
 from unrender.decoding.paths import Decoded
 from unrender.documents import Block, Box, Document, Page, to_dict
-from unrender.engines.segmentation import Cells
+from unrender.engines import Cells
 from unrender.formats import write
 from unrender.formats.marked import balanced, enclosed, inline_markdown, join_lines
 from unrender.images.opening import PageText

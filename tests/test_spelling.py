@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unrender.decoding.spelling import best_path
+from unrender.decoding.paths import best_path
 
 BLANK = 0
 

@@ -51,6 +51,15 @@ class JoinableRun(DecoderRun, Protocol):
 
 
 @runtime_checkable
+class Speller(Protocol):
+    """An engine whose encoder names characters by itself."""
+
+    def spell(self, image: Pixels) -> Scores:
+        """Return scores (N, V) of the characters along one (C, H, W) image."""
+        ...
+
+
+@runtime_checkable
 class JoinableEngine(Engine, Protocol):
     """An engine whose runs can be joined."""
 

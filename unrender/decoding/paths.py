@@ -1,18 +1,20 @@
 """One text in the making: what may follow, the best path or the best few, and the finished sequence.
 
 Greedy search (seed 000, algorithm 2) is one path, beam search (seed 004, 4.2.3) several. Both take the scores of their
-rows and answer with the rows that go on, so one loop drives either. Shapes: V vocabulary, N memory positions.
+rows and answer with the rows that go on, so one loop drives either. `best_path` needs no steps: the likeliest character
+at each place of the memory (CTC), repeats and blanks left out. Shapes: V vocabulary, N memory positions.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.decoding.rules import Alternative, Guard, GuardState, Rules, Scores, highest, log_sum_of
+from unrender.decoding.rules import ALTERNATIVES, Alternative, Guard, GuardState, Rules, Scores, highest, log_sum_of
 from unrender.errors import ConfigError
 
 EarlyStopping = bool | Literal["never"]
@@ -233,3 +235,37 @@ def _cut(decoded: Decoded, position: int | None) -> Decoded:
         alternatives=decoded.alternatives[:position],
         attention=decoded.attention[:position],
     )
+
+
+def best_path(scores: Scores, blank: int, alternatives: int = ALTERNATIVES) -> Decoded:
+    """Read the best path through scores (N, V); a character's place is where it was named."""
+    logs = scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)
+    best = logs.argmax(axis=-1)
+    peaks = logs.max(axis=-1)
+    tokens, sure, others, places = [], [], [], []
+    for token, run in groupby(range(len(best)), key=lambda index: int(best[index])):
+        named = list(run)
+        if token == blank:
+            continue
+        peak = max(named, key=lambda index: float(peaks[index]))
+        tokens.append(token)
+        sure.append(float(peaks[peak]))
+        others.append(_others(logs[peak], (token, blank), alternatives))
+        place = np.zeros(len(best), dtype=np.float32)
+        place[named] = 1.0
+        places.append(place)
+    total = float(peaks.sum())
+    return Decoded(
+        tuple(tokens),
+        complete=True,
+        log_probabilities=tuple(sure),
+        end_log_probability=min(0.0, total - sum(sure)),
+        alternatives=tuple(others),
+        attention=tuple(places),
+        score=total,
+    )
+
+
+def _others(logs: NDArray[np.float32], taken: tuple[int, ...], count: int) -> tuple[Alternative, ...]:
+    order = [int(token) for token in np.argsort(logs)[::-1][: count + len(taken)] if token not in taken]
+    return tuple(Alternative(token, float(np.exp(logs[token]))) for token in order[:count])

@@ -8,7 +8,8 @@ from unrender.errors import LatexError
 from unrender.latex.canonical import bare, normalise, write
 from unrender.latex.parser import parse
 from unrender.latex.readable import readable
-from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol, tokenise
+from unrender.latex.scanner import tokenise
+from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol
 
 __all__ = [
     "Array",

@@ -9,20 +9,8 @@ from dataclasses import replace
 
 from unrender.errors import LatexError
 from unrender.latex import commands
-from unrender.latex.tree import (
-    Array,
-    Command,
-    Fence,
-    Group,
-    Lexeme,
-    Node,
-    Script,
-    Symbol,
-    columns_of,
-    is_spaced,
-    roman_scope,
-    scan,
-)
+from unrender.latex.scanner import Lexeme, is_spaced, scan
+from unrender.latex.tree import Array, Command, Fence, Group, Node, Script, Symbol, columns_of, roman_scope
 
 MAX_CHARACTERS = 20_000
 _MAX_DEPTH = 60  # deeper nesting is no formula, and must not exhaust the stack

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender import checkpoints, tasks
-from unrender.decoding.spelling import Speller
+from unrender.decoding import Speller
 from unrender.errors import UnrenderError
 from unrender.images.drawing import is_inkml
 from unrender.images.lines import Region, Strip, find_lines

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from unrender.decoding import DecoderRun, Engine, JoinableEngine, JoinableRun, Pixels, Text, search
-from unrender.decoding.paths import Path
+from unrender.decoding import DecoderRun, Engine, JoinableEngine, JoinableRun, Pixels, Speller, Text, search
+from unrender.decoding.paths import Path, best_path
 from unrender.decoding.rules import Ids
-from unrender.decoding.spelling import Speller, best_path
 from unrender.documents import Block, Token
 from unrender.images.opening import Placement, place, stack
 from unrender.latex import normalise

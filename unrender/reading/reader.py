@@ -7,7 +7,7 @@ from pathlib import Path
 
 from unrender import checkpoints, tasks
 from unrender.documents import LINE, Block, Box, Document, Page
-from unrender.engines.segmentation import GRAPH
+from unrender.engines import LAYOUT_GRAPH
 from unrender.errors import ConfigError, ImageError, UnrenderError
 from unrender.images.opening import Source, open_pages
 from unrender.models import PRESETS, ModelConfig
@@ -60,7 +60,7 @@ class Reader:
             system = LabelSystem.open(loaded, engine, threads)
             return cls(system.for_task(wanted or system.task), str(name))
         task_read = wanted or tasks.find(loaded.config.task)
-        if (loaded.folder / GRAPH).is_file():
+        if (loaded.folder / LAYOUT_GRAPH).is_file():
             from unrender.reading.page import PageSystem
 
             return cls(PageSystem.open(loaded, task_read, engine, threads), str(name))

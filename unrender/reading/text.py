@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unrender.checkpoints import Loaded
-from unrender.decoding import Engine
+from unrender.decoding import Engine, Speller
 from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of, without_usual_doubt
 from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath, Path
 from unrender.decoding.rules import ALTERNATIVES, Constraint, Guard, Ids, Rules
-from unrender.decoding.spelling import Speller
 from unrender.decoding.tags import TagGrammar
 from unrender.documents import Alternative, Block, Box, Check, Page, Reading, Status, Token
 from unrender.engines import open_engine

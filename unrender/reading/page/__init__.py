@@ -14,7 +14,7 @@ from unrender.checkpoints import Loaded, embedded_names, load
 from unrender.decoding.paths import GreedyPath, Path
 from unrender.decoding.rules import Rules
 from unrender.documents import Page, Status
-from unrender.engines.segmentation import Cells, OnnxSegmenter
+from unrender.engines import Cells, OnnxSegmenter
 from unrender.errors import UnrenderError
 from unrender.models.config import TextConfig
 from unrender.reading.considering import Look

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.engines.segmentation import Cells
+from unrender.engines import Cells
 from unrender.images.measures import find_strokes
 from unrender.reading.page.blocks import BEGINS, find_cells, find_formulas, find_rows, give_numbers, join_blocks
 from unrender.reading.page.columns import Part, find_parts

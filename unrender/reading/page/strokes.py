@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.engines.segmentation import Cells
+from unrender.engines import Cells
 from unrender.images.measures import find_runs, stroke_boxes
 from unrender.reading.page.places import Boxes, Kind, Rectangle, find_lines
 from unrender.reading.page.straight import INK, Straight

@@ -18,9 +18,9 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from unrender.checkpoints import Weights, cache_folder
+from unrender.engines import LAYOUT_GRAPH, pad_ink
 from unrender.engines.export.graph import save_graph
 from unrender.engines.export.traced import trace_segmenter
-from unrender.engines.segmentation import GRAPH, pad_ink
 from unrender.layers import fill
 from unrender.layers.cnn import Segmenter
 from unrender.models.page import BEGINS, KINDS, TURNED, SegmentationConfig
@@ -234,7 +234,7 @@ def _yes_or_no(scores: torch.Tensor, truth: torch.Tensor, weight: float) -> Part
 def _write(config: SegmentationConfig, folder: Path, weights: Weights, training: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     save_file({name: np.ascontiguousarray(array) for name, array in weights.items()}, folder / _WEIGHTS_FILE)
-    save_graph(trace_segmenter(fill(Segmenter(config), weights)), folder / GRAPH)
+    save_graph(trace_segmenter(fill(Segmenter(config), weights)), folder / LAYOUT_GRAPH)
     (folder / "layout.json").write_text(training, encoding="utf-8")
 
 
