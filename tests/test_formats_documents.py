@@ -9,7 +9,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from unrender import formats
-from unrender.documents import Alternative, Block, Box, Document, Page, Reading, Status, Token
+from unrender.documents import (
+    Alternative,
+    Block,
+    Box,
+    Check,
+    Difference,
+    Document,
+    Line,
+    Page,
+    Reading,
+    Status,
+    Token,
+)
 from unrender.errors import NotationError, UnrenderError
 from unrender.formats.blocks import grid, make_table, one_page
 from unrender.formats.markdown import parse_blocks
@@ -51,7 +63,11 @@ def test_json_holds_the_whole_document():
     block = Block(
         kind="formula", text="x", tokens=(token,), confidence=0.5, readings=(Reading("x", 0.5), Reading("y", 0.25))
     )
-    page = Page(number=2, width=30, height=40, blocks=(block,), status=Status("repetition", 7, "a loop"))
+    check = Check(0.9, (Difference("x", Box(1, 2, 3, 4)),), instead_of="y")
+    line = Line("x", Box(1, 2, 30, 4), 0.75)
+    other = Block(kind="text", text="x", lines=(line,), source="text layer", continued=True, check=check)
+    status = Status("partial", 7, "there is more", Box(0, 20, 30, 40))
+    page = Page(number=2, width=30, height=40, blocks=(block, other), status=status)
     document = Document(pages=(page,), source="a.png", model="formula", task="formula")
     assert formats.parse(formats.write(document, "json"), "json") == document
 
