@@ -421,6 +421,20 @@ def test_a_receipt_is_a_form_beside_the_picture(page, placed):
     expect(total).to_have_value("12.50")
 
 
+def test_boxes_and_crops_of_a_tall_picture_are_where_they_are_seen(page):
+    content = io.BytesIO()
+    Image.new("RGB", (500, 900), "white").save(content, "PNG")
+    document = json.loads(json.dumps(RECEIPT))
+    document["pages"][0].update(width=500, height=900)
+    answer_with(page, document)
+    page.locator("#file").set_input_files({"name": "tall.png", "mimeType": "image/png", "buffer": content.getvalue()})
+    expect(page.locator(".layer .boxed, .layer .doubt").first).to_be_visible(timeout=WAIT)
+    paper, layer = page.locator("#figure img").bounding_box(), page.locator(".layer").bounding_box()
+    assert paper["width"] / paper["height"] == pytest.approx(500 / 900, rel=0.01), "no empty margin beside it"
+    assert layer == pytest.approx(paper, abs=1)
+    assert paper["height"] < 800, "all of it is in sight"
+
+
 def test_corrected_fields_are_still_there_among_earlier_reads(page):
     answer_with(page, RECEIPT)
     page.locator("#file").set_input_files(EXAMPLE)

@@ -14,7 +14,6 @@ import { drawStrip, markStrip } from "./strip.js";
 import { leaveWelcome, offerExamples, readExample } from "./welcome.js";
 
 const PAUSE = 400; // milliseconds without a stroke before a drawing is read
-const ENLARGED = 1.6; // small pictures are shown this much larger
 
 let reading = new AbortController();
 let model = ""; // the one a person chose
@@ -96,7 +95,7 @@ const keyOf = ({ page, crop, model: read }) => JSON.stringify([page, crop, read]
 
 /** Show the picture of an item; the view stays when only the crop changes. */
 function put(item, stays = false) {
-  if (!stays || picture.shown !== item.image) picture.show(item.image);
+  if (!stays || picture.shown !== item.image) picture.show(item.image, item.wide);
   picture.crop = item.crop;
   if (stays && !item.crop) picture.reset();
   clearResult();
@@ -226,7 +225,6 @@ async function loadPage(item, signal) {
     image = await decoded(page.picture);
   }
   signal.throwIfAborted();
-  image.style.width = `${ENLARGED * image.naturalWidth}px`; // at most: the style sheet keeps it in its frame
   item.image = image;
   if (item === state.item) put(item);
 }
@@ -253,11 +251,10 @@ async function readPicture(item, signal) {
 
 function restore(entry) {
   const image = element("img", { alt: "What was read", src: entry.picture });
-  image.style.width = `${ENLARGED * entry.document.pages[0].width}px`;
   image.decode().then(async () => {
     const file = await toFile(cut(image), entry.document.source || "picture");
     leave();
-    const item = makeItem(file, { model: entry.document.model, image, status: "done" });
+    const item = makeItem(file, { model: entry.document.model, image, wide: entry.document.pages[0].width, status: "done" });
     const result = History.revive(entry, { seen: () => cut(image), id: entry.id, entry: entry.id });
     item.results.set(keyOf(item), result);
     item.latest.set(1, result);

@@ -8,6 +8,8 @@ const UNSURE = 0.8;
 const DRAG = 6;
 const CLOSEST = 12;
 const STEP = 1.5;
+// Small pictures are shown this much larger
+const ENLARGED = 1.6;
 
 /** Shows a picture or a canvas; tells which place is pointed at, which is clicked, and which part is cropped. */
 export class Picture {
@@ -24,12 +26,15 @@ export class Picture {
     figure.addEventListener("dragstart", (event) => event.preventDefault());
   }
 
-  /** Show an element (an image or a canvas) and forget the places. */
-  show(shown) {
+  /** Show an element (an image or a canvas), in the size of a picture so many pixels wide, and forget the places. */
+  show(shown, wide = 0) {
     this.shown = shown;
     this.size = { width: shown.naturalWidth || shown.width || 1, height: shown.naturalHeight || shown.height || 1 };
     this.sheet = element("div", { className: "sheet" }, shown, this.layer);
     this.paper = element("div", { className: "paper" }, this.sheet);
+    // At most: the style sheet keeps the paper in its frame, in the picture's own shape
+    this.paper.style.setProperty("--wide", `${ENLARGED * (wide || this.size.width)}px`);
+    this.paper.style.setProperty("--shape", this.size.width / this.size.height);
     this.figure.replaceChildren(this.paper);
     this.crop = null;
     this.reset();
@@ -56,10 +61,16 @@ export class Picture {
     this.light(null);
   }
 
-  light(index) {
+  /** Light a place; with `reveal`, bring it into view when the picture is zoomed. */
+  light(index, reveal = false) {
     const box = index === null ? null : this.places[index]?.box;
     this.lamp.hidden = !box;
-    if (box) this.put(this.lamp, box);
+    if (!box) return;
+    this.put(this.lamp, box);
+    if (!reveal || this.view.scale === 1) return;
+    const [lamp, paper] = [this.lamp, this.paper].map((shown) => shown.getBoundingClientRect());
+    const outside = lamp.left < paper.left || lamp.right > paper.right || lamp.top < paper.top || lamp.bottom > paper.bottom;
+    if (outside) this.move((paper.left + paper.right - lamp.left - lamp.right) / 2, (paper.top + paper.bottom - lamp.top - lamp.bottom) / 2);
   }
 
   /** Put an element where a box of the page that was read is. */

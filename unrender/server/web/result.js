@@ -24,7 +24,7 @@ let timer = 0;
 const told = { onCorrection: () => {}, onCrop: () => {} };
 
 const point = (index, onPicture = false) => {
-  picture.light(index);
+  picture.light(index, !onPicture);
   if (state.result?.kind === "fields" || state.result?.kind === "page") lightBlock(parts(), index, onPicture);
   else source.light(index);
 };
