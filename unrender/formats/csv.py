@@ -2,36 +2,45 @@
 
 import csv
 import io
+from collections.abc import Sequence
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import flatten, has_fields
+from unrender.formats.blocks import FILE, flatten, has_fields
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid
 
 
 def write_csv(document: Document) -> str:
     """Write fields, else tables; a NotationError when there is neither."""
-    blocks = expanded(document.blocks)
-    with_fields = [block for block in blocks if has_fields(block)]
-    tables = [block for block in blocks if block.kind == "table"]
+    return write_csv_together([document])
+
+
+def write_csv_together(documents: Sequence[Document]) -> str:
+    """Write the rows of several documents as one table; that of fields says which file each row is of."""
+    blocks = [(document.source, block) for document in documents for block in expanded(document.blocks)]
+    with_fields = [(source, block) for source, block in blocks if has_fields(block)]
+    tables = [block for _, block in blocks if block.kind == "table"]
     if not with_fields and not tables:
         raise NotationError("CSV can express fields and tables only, and this document has neither.")
-    rows = _records(with_fields) if with_fields else [row for table in tables for row in _cells(table)]
+    named = len(documents) > 1
+    rows = _records(with_fields, named=named) if with_fields else [row for table in tables for row in _cells(table)]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().removesuffix("\n")
 
 
-def _records(blocks: list[Block]) -> list[list[str]]:
+def _records(blocks: list[tuple[str, Block]], *, named: bool) -> list[list[str]]:
     """Return the names of all fields, and a row of values for each block; several values of a name share a cell."""
     records: list[dict[str, list[str]]] = []
-    for block in blocks:
-        records.append({})
+    for source, block in blocks:
+        records.append({FILE: [source]} if named else {})
         for path, value in flatten(block.fields, absent=""):
             records[-1].setdefault(path or "value", []).append(value)
     names = list(dict.fromkeys(name for record in records for name in record))
-    return [names, *([", ".join(record.get(name, [])) for name in names] for record in records)]
+    parted = {name.rpartition(".")[0] for name in names}  # null in one receipt, several columns in another
+    kept = [name for name in names if name not in parted]
+    return [kept, *(["; ".join(record.get(name, [])) for name in kept] for record in records)]
 
 
 def _cells(table: Block) -> list[list[str]]:

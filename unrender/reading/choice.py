@@ -66,6 +66,11 @@ class Spelled:
 
 def choose_task(source: Input, crop: tuple[float, ...] | None = None, memory: PageMemory = PAGE_MEMORY) -> str:
     """Return the task that a source looks like; `crop` is the part that is wanted, as shares of the page."""
+    return look_at(source, crop, memory) or tasks.DEFAULT  # who reads it will say what is wrong
+
+
+def look_at(source: Input, crop: tuple[float, ...] | None = None, memory: PageMemory = PAGE_MEMORY) -> str | None:
+    """Return the task that a source looks like; None where it cannot be opened."""
     if PAGE not in checkpoints.embedded_names() or _is_ink(source):
         return tasks.DEFAULT
     try:
@@ -75,7 +80,7 @@ def choose_task(source: Input, crop: tuple[float, ...] | None = None, memory: Pa
         image = pages[source.pages[0] - 1 if source.pages else 0]
         return look(image if crop is None else cut_out(image, crop))
     except (UnrenderError, IndexError):
-        return tasks.DEFAULT  # who reads it will say what is wrong
+        return None
 
 
 def look(image: Image.Image) -> str:

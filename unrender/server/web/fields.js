@@ -32,7 +32,8 @@ export function correctedFields({ page, fields }) {
     const last = steps.pop();
     const owner = steps.reduce((part, step) => part[step], all);
     const { confidence, ...known } = owner[last] && typeof owner[last] === "object" ? owner[last] : {};
-    owner[last] = Object.keys(known).length ? { ...known, text: value } : value || null;
+    const plain = typeof owner[last] === "number" && value.trim() && isFinite(value) ? Number(value) : value || null;
+    owner[last] = Object.keys(known).length ? { ...known, text: value } : plain;
   }
   return all.whole;
 }
@@ -47,22 +48,33 @@ export function toCsv(rows) {
 
 /** Make the form; tells which field is pointed at, and when one is changed. */
 export function makeForm(fields, { onPoint, onChange }) {
-  const rows = fields.map((field, index) => {
-    const input = element("input", { type: "text", value: field.value, placeholder: "not found", autocomplete: "off", spellcheck: false });
-    const note = element("span", { className: "hint" });
-    const row = element("label", { className: "row" }, element("span", {}, field.name.replaceAll("_", " ")), input, note);
-    const mark = () => {
-      note.textContent = field.value !== field.read ? "edited" : field.confidence === undefined ? "" : percent(field.confidence);
-      row.classList.toggle("unsure", field.value === field.read && field.probability < 0.8);
-    };
-    input.addEventListener("input", () => {
-      field.value = input.value;
-      mark();
-      onChange();
-    });
+  const form = element("div", { className: "fields", role: "group", "aria-label": "Fields" });
+  let [group, line] = [null, null];
+  fields.forEach((field, index) => {
+    const [key, number, ...rest] = field.path;
+    const row = makeRow(field, rest.length ? rest.join(" ") : field.name, onChange);
     pointing(row, index, onPoint);
-    mark();
-    return row;
+    if (!rest.length) return form.append(row);
+    if (!number && group?.dataset.key !== key) form.append((group = element("div", { className: "group", "data-key": key }, element("span", { className: "hint" }, key))));
+    if (line?.dataset.line !== `${key} ${number}`) group.append((line = element("div", { className: "line", "data-line": `${key} ${number}` })));
+    line.append(row);
   });
-  return element("div", { className: "fields", role: "group", "aria-label": "Fields" }, ...rows);
+  return form;
+}
+
+function makeRow(field, name, onChange) {
+  const input = element("input", { type: "text", value: field.value, "aria-label": field.name, placeholder: "not found", autocomplete: "off", spellcheck: false });
+  const note = element("span", { className: "hint" });
+  const row = element("label", { className: "row part" }, element("span", {}, name.replaceAll("_", " ")), input, note);
+  const mark = () => {
+    note.textContent = field.value !== field.read ? "edited" : field.confidence === undefined ? "" : percent(field.confidence);
+    row.classList.toggle("unsure", field.value === field.read && field.probability < 0.8);
+  };
+  input.addEventListener("input", () => {
+    field.value = input.value;
+    mark();
+    onChange();
+  });
+  mark();
+  return row;
 }

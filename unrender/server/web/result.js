@@ -25,10 +25,9 @@ const told = { onCorrection: () => {}, onCrop: () => {} };
 
 const point = (index, onPicture = false) => {
   picture.light(index, !onPicture);
-  if (state.result?.kind === "fields" || state.result?.kind === "page") lightBlock(parts(), index, onPicture);
+  if (state.result?.kind === "fields" || state.result?.kind === "page") lightBlock(at("rendered"), index, onPicture);
   else source.light(index);
 };
-const parts = () => at("rendered").querySelector(".fields") ?? at("rendered");
 export const picture = new Picture(at("figure"), {
   onPoint: (index) => point(index, index !== null),
   onPick: (index) => pick(index),
@@ -43,7 +42,7 @@ export function listen(listeners) {
 }
 
 function pick(index) {
-  if (state.result?.kind === "fields") parts().children[index]?.querySelector("input").focus();
+  if (state.result?.kind === "fields") at("rendered").querySelectorAll("input")[index]?.focus();
   else if (state.result?.kind !== "page") source.open(index);
 }
 
