@@ -107,7 +107,8 @@ def token(page: Page, index: int) -> Locator:
 
 
 def source(page: Page) -> str:
-    return " ".join(page.locator(".token").all_inner_texts())
+    """The LaTeX that is shown."""
+    return page.locator(".tokens").inner_text()
 
 
 def shoot(page: Page, name: str, *, whole: bool = True) -> None:
@@ -185,7 +186,7 @@ def test_a_chosen_file_is_read_while_one_watches(page):
     expect(page.locator(".growing")).to_contain_text("x", timeout=WAIT)
     finished(page)
     shoot(page, "result")
-    assert source(page) == TEXT
+    assert source(page) == readable(TEXT)
     assert page.locator("#rendered mfrac msqrt").count() == 1
     assert page.locator("#rendered mfrac").evaluate("node => node.getBoundingClientRect().height") > 30
     seen, drawn = page.locator("#figure img").bounding_box(), page.locator("#rendered").bounding_box()
@@ -199,7 +200,7 @@ def test_a_chosen_file_is_read_while_one_watches(page):
 def test_a_picture_can_be_dropped_and_pasted(page, kind):
     send_event(page, kind, "formula.png", EXAMPLE.read_bytes())
     finished(page)
-    assert source(page) == TEXT
+    assert source(page) == readable(TEXT)
 
 
 def test_a_formula_can_be_drawn(page):
@@ -248,10 +249,10 @@ def test_choosing_an_alternative_renders_it_and_can_be_taken_back(result):
     shoot(result, "alternatives")
     items.nth(1).click()
     expect(result.locator("#rendered msqrt mn").first).to_have_text("6", timeout=WAIT)
-    assert source(result).split()[DOUBTFUL] == "6"
+    assert source(result) == readable(TEXT).replace("{b^", "{6^")
     result.click("#reset")
     expect(result.locator("#rendered msqrt msup mi")).to_have_text("b", timeout=WAIT)
-    assert source(result) == TEXT
+    assert source(result) == readable(TEXT)
 
 
 def test_the_source_can_be_edited_with_live_preview(result):
@@ -352,7 +353,7 @@ def test_earlier_reads_are_kept_in_this_browser(result, address):
     result.on("request", lambda request: "/v1/read" in request.url and reads.append(request.url))
     card.click()
     expect(result.locator("#rendered msqrt")).to_be_visible(timeout=WAIT)
-    assert (source(result), reads) == (TEXT, [])
+    assert (source(result), reads) == (readable(TEXT), [])
     result.click("#forget")
     expect(result.locator("#history")).to_be_hidden()
     assert result.evaluate("localStorage.length") == 0
@@ -596,7 +597,7 @@ def test_the_editor_shows_what_people_write_and_confidence_follows(result):
     expect(result.locator("#sure")).to_contain_text("Edited")
     assert "Confidence" not in result.locator("#sure").inner_text()
     result.click("#edit")
-    assert source(result) == TEXT.replace("a c", "a d")
+    assert source(result) == readable(TEXT).replace("4ac", "4 a d")
     result.click("#reset")
     expect(result.locator("#sure")).to_contain_text("Confidence")
 
@@ -609,11 +610,36 @@ def test_functions_are_spaced_as_people_space_them(page):
     document["pages"][0]["blocks"] = [block]
     answer_with(page, document)
     page.locator("#file").set_input_files(EXAMPLE)
-    expect(page.locator(".tokens")).to_have_text("2\\operatorname{cos} x + \\sin(-x)", timeout=WAIT)
+    expect(page.locator(".tokens")).to_have_text("2\\cos x + \\sin(-x)", timeout=WAIT)
     expect(page.locator("#rendered math")).to_be_visible(timeout=WAIT)
+    assert page.locator(".token").all_inner_texts() == ["2", "\\cos", "x", "+", "\\sin", "(", "-", "x", ")"]
     left = page.locator("#rendered mi", has_text="cos").bounding_box()
     right = page.locator("#rendered mi", has_text="x").first.bounding_box()
     assert right["x"] - left["x"] - left["width"] > 3
+
+
+def test_the_source_is_what_people_write_and_each_piece_knows_its_tokens(page):
+    tokens = "s \\left( \\begin{array} { c } { \\operatorname { s i n } s } \\\\ \\end{array} \\right) ^ { s }".split()
+    block = {"kind": "formula", "text": "s\\begin{pmatrix} \\sin s \\end{pmatrix}^s", "written": " ".join(tokens)}
+    block["tokens"] = [
+        {"text": text, "probability": 0.9, "alternatives": [{"text": "\\xi", "probability": 0.05}]} for text in tokens
+    ]
+    block["tokens"][9]["probability"] = 0.3  # the first letter of the function's name
+    document = json.loads(json.dumps(RECEIPT))
+    document["pages"][0]["blocks"] = [block]
+    answer_with(page, document)
+    page.locator("#file").set_input_files(EXAMPLE)
+    expect(page.locator(".token")).to_have_count(7, timeout=WAIT)
+    assert page.locator(".token.unsure").all_inner_texts() == ["\\sin"]
+    token(page, 2).click()
+    expect(page.locator(".menu")).to_have_count(0)  # several tokens: there is no one other thing it might be
+    token(page, 0).click()
+    page.locator(".menu button").nth(1).click()
+    assert source(page) == "\\xi\\begin{pmatrix} \\sin s \\end{pmatrix}^s"
+    token(page, 3).click()
+    page.locator(".menu button").nth(1).click()
+    expect(page.locator("#rendered")).to_contain_text("ξ", timeout=WAIT)
+    assert source(page) == "\\xi\\begin{pmatrix} \\sin \\xi \\end{pmatrix}^s"
 
 
 def test_the_first_screen_shows_what_it_can_do(page):

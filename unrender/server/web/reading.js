@@ -31,7 +31,7 @@ function textOf({ block, edited }) {
 }
 
 /** The text as people write it, with what was chosen and typed. */
-export async function tidy(result, signal) {
+async function tidy(result, signal) {
   if (!result.edited) return result.block.text;
   return result.kind === "formula" ? api.convert(textOf(result), "latex", "latex", signal) : textOf(result);
 }
