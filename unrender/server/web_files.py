@@ -17,6 +17,9 @@ _TYPES = {
 _HEADERS = {"Cache-Control": "no-cache"}
 _FOR_PEOPLE = re.compile(rb"^[ \t]*(?://.*|/\*\*.*\*/)?\n|^[ \t]+", re.MULTILINE)
 
+# Blanks around signs are for people too; lines with templates or regular expressions stay as they are
+_PLAIN_LINE = re.compile(rb"^[^'`/\n]+$", re.MULTILINE)
+_SIGN_SPACE = re.compile(rb'("[^"]*")| ?([][(){},;:?=<>&|*]+) ?')
 _CSS_SPACE = re.compile(rb"\s*([{};])\s*|(?<=[:,])[ \t]+")
 
 
@@ -30,6 +33,8 @@ def page_routes() -> APIRouter:
             content = entry.read_bytes() if ending == ".png" else _FOR_PEOPLE.sub(b"", entry.read_bytes())
             if ending == ".css":
                 content = _CSS_SPACE.sub(rb"\1", content)
+            if ending == ".js":
+                content = _PLAIN_LINE.sub(lambda line: _SIGN_SPACE.sub(rb"\1\2", line[0]), content)
             router.add_api_route(path, _serving(content, _TYPES[ending]), methods=["GET"])
     return router
 
