@@ -416,7 +416,7 @@ def test_a_receipt_is_a_form_beside_the_picture(page, placed):
     assert json.loads(copied(page)) == expected
     page.click("#tab-csv")
     expect(page.locator("#source pre")).to_contain_text("13.00")
-    names = "company,date,total\nCORNER SHOP,,13.00" if placed else "menu 0 nm,menu 0 price,total\nTEA,2.50,13.00"
+    names = "company,date,total\nCORNER SHOP,,13.00" if placed else "menu.nm,menu.price,total\nTEA,2.50,13.00"
     assert copied(page) == names
     page.click("#reset")
     expect(total).to_have_value("12.50")
@@ -624,7 +624,7 @@ def test_the_source_is_what_people_write_and_each_piece_knows_its_tokens(page):
     block["tokens"] = [
         {"text": text, "probability": 0.9, "alternatives": [{"text": "\\xi", "probability": 0.05}]} for text in tokens
     ]
-    block["tokens"][9]["probability"] = 0.3  # the first letter of the function's name
+    block["tokens"][9]["probability"] = 0.3  # a letter of the function's name
     document = json.loads(json.dumps(RECEIPT))
     document["pages"][0]["blocks"] = [block]
     answer_with(page, document)
@@ -917,11 +917,11 @@ def test_what_a_picture_shows_is_found_out_by_looking(visit):
         expect(page.locator("#drawn msqrt")).to_be_visible(timeout=4 * WAIT)
         expect(page.locator("#model option").first).to_have_text("what it looks like")
         page.locator("#file").set_input_files({"name": "w.png", "mimeType": "image/png", "buffer": word.getvalue()})
-        expect(page.locator("#status")).to_contain_text("as word", timeout=4 * WAIT)
+        expect(page.locator("#status")).to_contain_text("as a word", timeout=4 * WAIT)
         shoot(page, "looked")
         assert "breakfast" in page.locator("#source").inner_text()
         page.locator("#file").set_input_files(EXAMPLE)
-        expect(page.locator("#status")).to_contain_text("as formula", timeout=4 * WAIT)
+        expect(page.locator("#status")).to_contain_text("as a formula", timeout=4 * WAIT)
         page.select_option("#model", "word")  # a person knows better
         expect(page.locator("#status")).to_have_text(re.compile(r"Read in [\d.]+ s\.$"), timeout=4 * WAIT)
         page.close()

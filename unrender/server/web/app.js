@@ -200,7 +200,7 @@ async function readItem(item, signal) {
     const result = await readPicture(item, signal);
     item.status = "done";
     if (item === state.item) await show(result);
-    const as = at("model").options[0]?.value || item.model ? "" : ` as ${result.document.task}`;
+    const as = at("model").options[0]?.value || item.model ? "" : ` as a ${result.document.task}`;
     say(several ? `Read${several}${as}.` : `Read in ${result.seconds.toFixed(1)} s${as}.`);
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return void (item.status === "reading" && (item.status = "waiting"));

@@ -40,10 +40,14 @@ export function correctedFields({ page, fields }) {
 
 /** The fields of several results as a table: a row for each, under the names of the fields. */
 export function toCsv(rows) {
-  const names = [...new Set(rows.flat().map(({ name }) => name))];
+  const column = ({ path, name }) => path?.filter((step) => typeof step === "string").join(".") || name;
+  const all = [...new Set(rows.flat().map(column))];
+  // Null in one receipt, several columns in another
+  const names = all.filter((name) => !all.some((other) => other.startsWith(`${name}.`)));
   const quote = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
   const line = (values) => values.map(quote).join(",");
-  return [line(names), ...rows.map((fields) => line(names.map((name) => fields.find((field) => field.name === name)?.value ?? "")))].join("\n");
+  const cell = (fields, name) => fields.filter((field) => column(field) === name).map(({ value }) => value).join("; ");
+  return [line(names), ...rows.map((fields) => line(names.map((name) => cell(fields, name))))].join("\n");
 }
 
 /** Make the form; tells which field is pointed at, and when one is changed. */

@@ -68,9 +68,9 @@ export class Picture {
     if (!box) return;
     this.put(this.lamp, box);
     if (!reveal || this.view.scale === 1) return;
-    const [lamp, paper] = [this.lamp, this.paper].map((shown) => shown.getBoundingClientRect());
-    const outside = lamp.left < paper.left || lamp.right > paper.right || lamp.top < paper.top || lamp.bottom > paper.bottom;
-    if (outside) this.move((paper.left + paper.right - lamp.left - lamp.right) / 2, (paper.top + paper.bottom - lamp.top - lamp.bottom) / 2);
+    const [lamp, room] = [this.lamp, this.figure].map((shown) => shown.getBoundingClientRect());
+    const outside = lamp.left < room.left || lamp.right > room.right || lamp.top < room.top || lamp.bottom > room.bottom;
+    if (outside) this.move((room.left + room.right - lamp.left - lamp.right) / 2, (room.top + room.bottom - lamp.top - lamp.bottom) / 2);
   }
 
   /** Put an element where a box of the page that was read is. */
@@ -131,13 +131,16 @@ export class Picture {
   }
 
   turn() {
-    const { clientWidth, clientHeight } = this.paper;
     const { scale } = this.view;
-    this.view.x = Math.min(0, Math.max(clientWidth * (1 - scale), this.view.x));
-    this.view.y = Math.min(0, Math.max(clientHeight * (1 - scale), this.view.y));
-    this.sheet.style.transform = scale === 1 ? "" : `translate(${this.view.x}px, ${this.view.y}px) scale(${scale})`;
-    // Lines stay thin
-    this.layer.style.setProperty("--scale", scale);
+    // Fill the whole frame, and leave no part of it empty that could show something
+    const within = (value, size, room) => {
+      const [grown, margin] = [size * scale, (room - size) / 2];
+      return grown <= room ? (size - grown) / 2 : Math.min(-margin, Math.max(room - margin - grown, value));
+    };
+    this.view.x = within(this.view.x, this.paper.clientWidth, this.figure.clientWidth);
+    this.view.y = within(this.view.y, this.paper.clientHeight, this.figure.clientHeight);
+    // Larger, not magnified: lines stay thin
+    Object.assign(this.sheet.style, { width: `${100 * scale}%`, transform: scale === 1 ? "" : `translate(${this.view.x}px, ${this.view.y}px)` });
     this.figure.classList.toggle("zoomed", scale > 1);
     this.onZoom();
   }
@@ -150,7 +153,7 @@ export class Picture {
   }
 
   press(event) {
-    if (!this.still || !this.paper.contains(event.target) || event.button > 1) return;
+    if (!this.still || event.button > 1 || (event.pointerType === "touch" && !this.paper.contains(event.target))) return;
     if (event.button) event.preventDefault();
     this.pointers.set(event.pointerId, event);
     const cuts = this.cropping && !event.shiftKey && !event.button && this.pointers.size === 1;
