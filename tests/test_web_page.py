@@ -323,6 +323,19 @@ def test_pages_of_a_pdf_are_chosen(page, make_pdf):
     expect(page.locator("#next")).to_be_disabled(timeout=WAIT)
 
 
+def test_all_pages_of_a_pdf_are_read_and_taken_away_together(page, make_pdf):
+    page.locator("#file").set_input_files({"name": "three.pdf", "mimeType": "application/pdf", "buffer": make_pdf(3)})
+    finished(page)
+    expect(page.locator("#strip")).to_be_hidden()
+    page.click("#every")
+    expect(page.locator("#read")).to_have_text("3 pages read", timeout=WAIT)
+    expect(page.locator("#page")).to_have_value("3")
+    with page.expect_download() as download:
+        page.click("#zip")
+    with zipfile.ZipFile(download.value.path()) as archive:
+        assert archive.namelist() == [*(f"three-page-{n}.tex" for n in (1, 2, 3)), "all.md"]
+
+
 def test_a_part_of_a_pdf_is_drawn_again_by_the_server(page, make_pdf):
     page.locator("#file").set_input_files({"name": "two.pdf", "mimeType": "application/pdf", "buffer": make_pdf(2)})
     finished(page)

@@ -88,7 +88,7 @@ function look(change) {
     return show(known);
   }
   item.status = "waiting";
-  run();
+  return run();
 }
 
 const keyOf = ({ page, crop, model: read }) => JSON.stringify([page, crop, read]);
@@ -102,6 +102,7 @@ function put(item, stays = false) {
   at("work").hidden = false;
   document.body.classList.add("working");
   at("viewer").hidden = item.drawn ?? false;
+  at("result").hidden = item.status === "failed";
   picture.onZoom();
   at("pager").hidden = item.pages < 2;
   at("pages").textContent = item.pages;
@@ -116,6 +117,14 @@ at("page").addEventListener("change", (event) => {
   const page = Math.round(Number(event.target.value));
   if (page >= 1 && page <= state.item.pages) look({ page });
   else event.target.value = state.item.page;
+});
+
+at("every").addEventListener("click", async () => {
+  const { item } = state;
+  for (let page = 1; page <= item.pages; page++) {
+    if (!item.latest.has(page)) await look({ page });
+    if (state.item !== item || item.status === "left") return; // something else is wanted, or nothing more
+  }
 });
 
 // Zoom, crop, and back to the whole.
@@ -192,8 +201,9 @@ at("cancel").addEventListener("click", () => {
 
 async function readItem(item, signal) {
   const several = state.items.length > 1 ? ` ${state.items.indexOf(item) + 1} of ${state.items.length}` : "";
-  say(`Reading${several} ...`);
+  say(`Reading${several}${item.pages > 1 ? `, page ${item.page} of ${item.pages}` : ""} ...`);
   Object.assign(item, { status: "reading", problem: null });
+  if (item === state.item) at("result").hidden = false;
   markStrip();
   try {
     if (!item.image) await loadPage(item, signal);
@@ -210,6 +220,7 @@ async function readItem(item, signal) {
       clearResult();
       complain(error.message);
       at("work").hidden = !item.image; // a file that is no picture leaves nothing to see
+      at("result").hidden = true;
     }
   }
   markStrip();

@@ -5,7 +5,7 @@ import { collectFields, correctedFields, toCsv } from "./fields.js";
 
 export const ENDINGS = { latex: "tex", inline: "tex", display: "tex", mathml: "mml", markdown: "md", json: "json", typst: "typ", text: "txt", sympy: "py", csv: "csv", html: "html" };
 // Boxes and other lists of numbers in one line
-const NUMBERS = /([[{])\s+((?:"\w+": )?-?\d[\d.e+-]*(?:,\s+(?:"\w+": )?-?\d[\d.e+-]*)*)\s+([\]}])/g;
+const NUMBERS = /([[{])\n +((?:"\w+": )?-?\d[\d.e+-]*(?:,\n +(?:"\w+": )?-?\d[\d.e+-]*)*)\n *([\]}])/g;
 const WRAPPED = { inline: (latex) => `$${latex}$`, display: (latex) => `$$${latex}$$` };
 
 /** Make a result of a document: its first page and block are what is shown. */

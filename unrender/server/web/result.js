@@ -117,7 +117,7 @@ function changed() {
   const { result } = state;
   if (result.kind !== "fields") result.edited = source.edited;
   describe();
-  if (!source.editing && result.kind === "formula") picture.mark(source.tokens, picture.width, picture.height, false, DOUBTFUL);
+  if (!source.editing && result.kind === "formula") picture.mark(source.tokens.map((token) => (token.chosen ? { ...token, probability: 1 } : token)), picture.width, picture.height, false, DOUBTFUL);
   clearTimeout(timer);
   timer = setTimeout(() => (result.kind === "fields" ? drawSource() : render()), source.editing ? TYPING : 0);
   told.onCorrection(result);

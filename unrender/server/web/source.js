@@ -5,8 +5,12 @@ import { walk } from "./menu.js";
 import { align, join, split } from "./pieces.js";
 import { separatorOf } from "./reading.js";
 
-// Nobody sees a doubt about a thin space
 const SPACE = /^(\\[,;:! ]|\\q?quad|~)$/;
+
+/** How much a piece is in doubt, from 0 to 1: not what a person chose, nor a space that nobody sees. */
+function doubtOf({ text }, token) {
+  return !token || token.chosen || SPACE.test(text) ? 0 : Math.min(1, Math.max(0, (DOUBTFUL - token.probability) / DOUBTFUL) * 1.6);
+}
 
 /** Shows tokens; tells which is pointed at (`onPoint`) and when the text changes (`onChange`). */
 export class Source {
@@ -68,7 +72,7 @@ export class Source {
   /** How many pieces are in doubt. */
   get doubtful() {
     const known = this.separator ? align(this.text, this.tokens) : [];
-    return known.filter((piece) => !SPACE.test(piece.text) && this.tokenOf(piece)?.probability < DOUBTFUL).length;
+    return known.filter((piece) => doubtOf(piece, this.tokenOf(piece)) > 0).length;
   }
 
   /** The token of a piece; of several, the least sure. */
@@ -110,7 +114,7 @@ export class Source {
     const others = piece.first === piece.last ? token.alternatives?.length ?? 0 : 0;
     const label = token.typed ? piece.text : `${piece.text}, ${percent(token.probability)}${others ? `, ${others} alternatives` : ""}`;
     const made = element("button", { className: "token", tabIndex: -1, "aria-label": label }, piece.text);
-    const doubt = SPACE.test(piece.text) ? 0 : Math.min(1, Math.max(0, (DOUBTFUL - token.probability) / DOUBTFUL) * 1.6);
+    const doubt = doubtOf(piece, token);
     if (doubt > 0) made.style.setProperty("--doubt", `${Math.round(12 + 88 * doubt)}%`);
     made.classList.toggle("unsure", doubt > 0);
     made.classList.toggle("chosen", Boolean(piece.first !== undefined && (token.chosen || token.typed)));
