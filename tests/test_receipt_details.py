@@ -9,7 +9,7 @@ from unrender.documents import Box
 from unrender.reading.receipt.amounts import find_currency
 from unrender.reading.receipt.clues import is_american
 from unrender.reading.receipt.dates import parse_date, parse_time
-from unrender.reading.receipt.details import Details, TaxLine, find_details
+from unrender.reading.receipt.details import Details, TaxLine, _tax, find_details
 from unrender.reading.receipt.fields import find_fields
 from unrender.reading.receipt.items import Item, find_items
 from unrender.reading.receipt.likeness import UNLIKELY, likeness
@@ -59,6 +59,27 @@ def test_a_german_receipt_is_read_by_its_words_alone():
         phone="030 / 23 12 445",
         items=(Item("Vollmilch", 1.0, 1.19), Item("Bananen", 2.0, 1.98), Item("Brezeln", 3.0, 2.4)),
     )
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("MwSt 7% A netto 9,05 0,63", "MwSt 19% B netto 1,50 0,29"),
+        ("MwSt% Netto MwSt Brutto", "A 7,0% 9,05 0,63 9,68", "B 19,0% 1,50 0,29 1,79"),
+        ("TVA 7% HT 9,05 TVA 0,63", "TVA 19% HT 1,50 TVA 0,29"),
+    ],
+)
+def test_tax_is_found_beside_its_net_amount_and_below_the_head_of_a_table(texts):
+    assert _tax(rows_of(*texts), 11.47) == (TaxLine(7.0, 0.63), TaxLine(19.0, 0.29))
+
+
+def test_a_discount_in_per_cent_is_no_tax():
+    assert _tax(rows_of("Rabatt 10% 5,00 0,50"), 11.47) == ()
+
+
+def test_the_count_behind_a_good_is_not_part_of_its_name():
+    [item] = find_items(rows_of("Croissant x2 2,60"), None)
+    assert (item.description, item.quantity, item.price) == ("Croissant", 2.0, 2.6)
 
 
 def test_what_is_not_there_is_null():

@@ -14,6 +14,7 @@ _TIMES = re.compile(
     rf"(?<![\w.,])({_NUMBER})\s?{_UNIT}\s?[X\u00d7*@](?=[\s\d€$£])|(?<![\w.,])X\s?({_NUMBER})(?![\w.,])", re.IGNORECASE
 )
 _BEHIND = re.compile(r"\s(\d{1,3})\s?[X\u00d7]$", re.IGNORECASE)
+_COUNTED = re.compile(rf"(?<!\w)[X\u00d7]\s?{_NUMBER}\s*$", re.IGNORECASE)
 _FIRST = re.compile(r"^(\d{1,2})\s?(?:[X\u00d7]\s?)?(?=[^\W\d])", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _MOST = 200  # goods of one receipt
@@ -59,6 +60,8 @@ def _item(row: Row, waiting: str) -> Item | None:
     times = _TIMES.search(row.folded)
     quantity = _number(times[1] or times[2]) if times else 1.0
     text = row.text[: times.start()] if times and times[1] else row.without_amounts()
+    if times and times[2]:  # Croissant x2
+        text = _COUNTED.sub("", text)
     behind = _BEHIND.search(text)
     if behind is not None:
         quantity, text = float(behind[1]), text[: behind.start()]
