@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unrender.documents import Box
-from unrender.reading.receipt.amounts import find_currency
+from unrender.reading.receipt.amounts import find_currency, parse_amount
 from unrender.reading.receipt.clues import is_american
 from unrender.reading.receipt.dates import parse_date, parse_time
 from unrender.reading.receipt.details import Details, TaxLine, _tax, find_details
@@ -77,9 +77,24 @@ def test_a_discount_in_per_cent_is_no_tax():
     assert _tax(rows_of("Rabatt 10% 5,00 0,50"), 11.47) == ()
 
 
-def test_the_count_behind_a_good_is_not_part_of_its_name():
-    [item] = find_items(rows_of("Croissant x2 2,60"), None)
-    assert (item.description, item.quantity, item.price) == ("Croissant", 2.0, 2.6)
+@pytest.mark.parametrize(
+    ("text", "item"),
+    [
+        ("Croissant x2 2,60", Item("Croissant", 2.0, 2.6)),
+        ("2 x Meal Deal £7.80", Item("Meal Deal", 2.0, 7.8)),
+        ("2x Tea 4.00", Item("Tea", 2.0, 4.0)),
+        ("Pizza 2 x 4,50 9,00", Item("Pizza", 2.0, 9.0)),
+    ],
+)
+def test_how_many_of_a_good_is_not_part_of_its_name(text, item):
+    assert find_items(rows_of(text), None) == (item,)
+
+
+@pytest.mark.parametrize(("text", "value"), [("-£1.00", -1.0), ("£-1.00", -1.0), ("-1,00", -1.0), ("£1.00", 1.0)])
+def test_a_minus_may_stand_before_the_currency(text, value):
+    assert parse_amount(text) == value
+    [money] = rows_of(f"Saved {text}")[0].amounts
+    assert money.value == value
 
 
 def test_what_is_not_there_is_null():

@@ -59,7 +59,9 @@ def _item(row: Row, waiting: str) -> Item | None:
     price = row.amounts[-1].value
     times = _TIMES.search(row.folded)
     quantity = _number(times[1] or times[2]) if times else 1.0
-    text = row.text[: times.start()] if times and times[1] else row.without_amounts()
+    text = row.text[: times.start()] if times and times[1] else ""
+    if not _LETTERS.search(text):
+        text = row.without_amounts()
     if times and times[2]:  # Croissant x2
         text = _COUNTED.sub("", text)
     behind = _BEHIND.search(text)
