@@ -130,7 +130,7 @@ def _by_task(inputs: "Sequence[Input]") -> "dict[str | None, list[Input]]":
 
     groups: dict[str | None, list[Input]] = {}
     seen: dict[str, list[str]] = {}
-    for entry in inputs:
+    for entry in show_progress(inputs, len(inputs), "looking"):
         task = look_at(entry)
         groups.setdefault(task or _FORMULA, []).append(entry)
         if task is not None:  # what cannot be opened is said when it is read
