@@ -216,3 +216,12 @@ def test_what_files_look_like_is_one_sentence(seen, said):
 def test_nothing_is_guessed_of_a_file_that_cannot_be_opened(run, tmp_path):
     (tmp_path / "text.png").write_text("no picture")
     assert [line for line in run("read", tmp_path / "text.png").errors if line.startswith("Note")] == []
+
+
+def test_a_page_that_fails_is_named_by_its_number(run, tmp_path, tiny_folder):
+    path = tmp_path / "three.tiff"
+    good = Image.new("RGB", (60, 30), "white")
+    good.save(path, save_all=True, append_images=[Image.new("RGB", (1, 1)), good])
+    ran = run("read", path, "-m", tiny_folder, "-f", "text")
+    assert f"Error: {path}, page 2: 1 x 1 pixels are too few to read; each side needs at least 4." in ran.errors
+    assert "page 2 failed: 1 x 1 pixels are too few" in ran.out

@@ -188,6 +188,15 @@ def test_several_values_of_a_receipt_share_a_cell_of_csv_and_empty_columns_are_l
     assert not {"tax", "items"} & rows[0].keys()
 
 
+def test_receipts_on_the_pages_of_one_file_are_told_apart_by_their_pages():
+    block = Block(kind="fields", fields=DETAILED)
+    pages = tuple(Page(number=number, width=9, height=9, blocks=(block,)) for number in (1, 2))
+    rows = list(csv.DictReader(io.StringIO(formats.write(Document(pages=pages), "csv"))))
+    assert [row["page"] for row in rows] == ["1", "2"]
+    with zipfile.ZipFile(io.BytesIO(formats.write_file(Document(pages=pages), "xlsx"))) as book:
+        assert book.read("xl/worksheets/sheet2.xml").decode().count("<row><c><v>2</v></c>") == 2
+
+
 def test_a_receipt_is_an_excel_file_with_numbers_dates_and_a_sheet_of_goods():
     content = formats.write_file(one_page(Block(kind="fields", fields=DETAILED)), "xlsx")
     with zipfile.ZipFile(io.BytesIO(content)) as book:
@@ -202,7 +211,7 @@ def test_a_receipt_is_an_excel_file_with_numbers_dates_and_a_sheet_of_goods():
     with pytest.raises(NotationError, match="Excel files can express fields and tables only"):
         formats.write_file(one_page(Block(kind="formula", text="x")), "xlsx")
     with zipfile.ZipFile(io.BytesIO(formats.write_file(PAGE, "xlsx"))) as book:
-        assert "<c><v>1.0</v></c>" in book.read("xl/worksheets/sheet1.xml").decode()
+        assert "<c><v>1</v></c>" in book.read("xl/worksheets/sheet1.xml").decode()
 
 
 def test_a_box_is_one_line_of_json():

@@ -176,7 +176,7 @@ def _read_pages(reader: "Reader", source: "Input", options: "Options", target: "
     if not target.streams:
         deque(pages(), maxlen=0)
         return _deliver([(source, whole())], target)
-    for page in flow(pages()):
+    for page in flow(pages(), source.name):
         target.print_page(page)
     return _tell(whole())
 
@@ -232,7 +232,9 @@ def _tell(document: "Document") -> bool:
         name = document.source if len(document.pages) == 1 else f"{document.source}, page {page.number}"
         if page.status.kind == "failed":
             complete = False
-            complain(page.status.reason)
+            reason = page.status.reason
+            start = f"{document.source}: "
+            complain(f"{name}: {reason.removeprefix(start)}" if reason.startswith(start) else reason)
         elif page.status.kind == "unlikely":
             complete = False
             complain(f"{name}: {page.status.reason}")

@@ -106,7 +106,7 @@ def write_table(documents: Sequence[Document], notation: str) -> bytes:
 
 def _flowing(document: Document, notation: str) -> Document:
     """Join paragraphs over pages where the notation does not keep pages apart."""
-    return document if notation in _PAGED else replace(document, pages=tuple(flow(document.pages)))
+    return document if notation in _PAGED else replace(document, pages=tuple(flow(document.pages, document.source)))
 
 
 def parse(text: str, notation: str, *, width: int = GRID, height: int = GRID) -> Document:

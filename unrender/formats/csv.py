@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
-from unrender.formats.blocks import FILE, flatten, has_fields
+from unrender.formats.blocks import FILE, PAGE, flatten, has_fields
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid
 
@@ -18,23 +18,38 @@ def write_csv(document: Document) -> str:
 
 def write_csv_together(documents: Sequence[Document]) -> str:
     """Write the rows of several documents as one table; that of fields says which file each row is of."""
-    blocks = [(document.source, block) for document in documents for block in expanded(document.blocks)]
-    with_fields = [(source, block) for source, block in blocks if has_fields(block)]
-    tables = [block for _, block in blocks if block.kind == "table"]
+    with_fields = blocks_of_fields(documents)
+    tables = [block for document in documents for block in expanded(document.blocks) if block.kind == "table"]
     if not with_fields and not tables:
         raise NotationError("CSV can express fields and tables only, and this document has neither.")
-    named = len(documents) > 1
-    rows = _records(with_fields, named=named) if with_fields else [row for table in tables for row in _cells(table)]
+    rows = _records(with_fields) if with_fields else [row for table in tables for row in _cells(table)]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().removesuffix("\n")
 
 
-def _records(blocks: list[tuple[str, Block]], *, named: bool) -> list[list[str]]:
+def blocks_of_fields(documents: Sequence[Document]) -> list[tuple[dict[str, str], Block]]:
+    """Return every block of fields with what tells it from the others: its file, its page, where there are several."""
+    found = [
+        (document.source, str(page.number), block)
+        for document in documents
+        for page in document.pages
+        for block in expanded(page.blocks)
+        if has_fields(block)
+    ]
+    paged = len({(source, number) for source, number, _ in found}) > len({source for source, _, _ in found})
+    labelled = []
+    for source, number, block in found:
+        labels = {FILE: source} if len(documents) > 1 else {}
+        labelled.append((labels | {PAGE: number} if paged else labels, block))
+    return labelled
+
+
+def _records(blocks: list[tuple[dict[str, str], Block]]) -> list[list[str]]:
     """Return the names of all fields, and a row of values for each block; several values of a name share a cell."""
     records: list[dict[str, list[str]]] = []
-    for source, block in blocks:
-        records.append({FILE: [source]} if named else {})
+    for labels, block in blocks:
+        records.append({name: [label] for name, label in labels.items()})
         for path, value in flatten(block.fields, absent=""):
             records[-1].setdefault(path or "value", []).append(value)
     names = list(dict.fromkeys(name for record in records for name in record))

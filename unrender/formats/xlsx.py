@@ -12,7 +12,8 @@ from html import escape
 from unrender.documents import Document, Json
 from unrender.errors import NotationError
 from unrender.formats import office
-from unrender.formats.blocks import FILE, has_fields, value_of
+from unrender.formats.blocks import PAGE, value_of
+from unrender.formats.csv import blocks_of_fields
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid
 
@@ -73,20 +74,17 @@ def _tables_of_fields(documents: Sequence[Document]) -> dict[str, Rows]:
     """Return the table of all fields, and one for each field that is a list of several."""
     records: list[dict[str, Cell]] = []
     lists: dict[str, list[dict[str, Cell]]] = {}
-    for document in documents:
-        for block in expanded(document.blocks):
-            if not has_fields(block):
-                continue
-            named: dict[str, Cell] = {FILE: document.source} if len(documents) > 1 else {}
-            fields = block.fields if isinstance(block.fields, Mapping) else {"value": block.fields}
-            records.append(dict(named))
-            for name, value in fields.items():
-                plain = value_of(value)
-                if isinstance(plain, Mapping | list):
-                    inner = plain if isinstance(plain, list) else [plain]
-                    lists.setdefault(name, []).extend({**named, **_record(name, one)} for one in inner)
-                else:
-                    records[-1][name] = _cell(plain)
+    for labels, block in blocks_of_fields(documents):
+        named = {name: _number(label) if name == PAGE else label for name, label in labels.items()}
+        fields = block.fields if isinstance(block.fields, Mapping) else {"value": block.fields}
+        records.append(dict(named))
+        for name, value in fields.items():
+            plain = value_of(value)
+            if isinstance(plain, Mapping | list):
+                inner = plain if isinstance(plain, list) else [plain]
+                lists.setdefault(name, []).extend({**named, **_record(name, one)} for one in inner)
+            else:
+                records[-1][name] = _cell(plain)
     kept = [{name: cell for name, cell in record.items() if name not in lists} for record in records]
     tables = {"fields": kept} | lists if records else {}
     return {_title(name): _as_rows(table) for name, table in tables.items() if table}
@@ -118,7 +116,9 @@ def _tables(documents: Sequence[Document]) -> Iterator[tuple[str, Rows]]:
 
 def _number(content: str) -> Cell:
     """Take a cell that is nothing but a number as one."""
-    return float(content) if re.fullmatch(r"-?(0|[1-9]\d{0,14})(\.\d+)?", content) else content
+    if re.fullmatch(r"-?(0|[1-9]\d{0,14})", content):
+        return int(content)
+    return float(content) if re.fullmatch(r"-?(0|[1-9]\d{0,14})\.\d+", content) else content
 
 
 def _title(name: str) -> str:

@@ -76,7 +76,7 @@ def look_at(source: Input, crop: tuple[float, ...] | None = None, memory: PageMe
     try:
         pages = open_pages(source.source, _DPI if crop is None else _CROP_DPI, source.name, memory)
         if len(pages) > 1 and crop is None:
-            return PAGE
+            return RECEIPT if all(look(pages[index]) == RECEIPT for index in (0, -1)) else PAGE
         image = pages[source.pages[0] - 1 if source.pages else 0]
         return look(image if crop is None else cut_out(image, crop))
     except (UnrenderError, IndexError):
