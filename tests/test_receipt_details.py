@@ -163,6 +163,11 @@ def test_a_currency_is_known_by_its_sign(text, code):
     assert find_currency([text]) == code
 
 
+def test_goods_go_on_after_a_rebate():
+    items = find_items(rows_of("Milk £1.45", "Clubcard saving -£1.00", "Rabatt -0,50", "Tea £2.00", "Total £1.95"), 9.0)
+    assert [item.price for item in items] == [1.45, -1.0, -0.5, 2.0]
+
+
 def test_goods_end_where_the_sums_begin():
     rows = find_rows(
         words_of([("SHOP", ""), ("2 Tea", "4.00"), ("Cake 3x", "9.00"), ("TOTAL", "13.00"), ("VISA", "13.00")])

@@ -51,8 +51,11 @@ def find_items(rows: Sequence[Row], total: float | None) -> tuple[Item, ...]:
 
 def _is_sum(row: Row) -> bool:
     """Say whether a row begins the sums: it has an amount and is called total, tax or payment."""
-    sums = (keywords.PARTIAL, keywords.TOTAL, keywords.TAX, keywords.CASH, keywords.CHANGE)
-    return bool(row.amounts) and any(words.search(row.label) for words in sums)
+    sums = (keywords.TOTAL, keywords.TAX, keywords.CASH, keywords.CHANGE)
+    if not row.amounts:
+        return False
+    rebate = row.amounts[-1].value < 0  # goods may follow it
+    return any(words.search(row.label) for words in (sums if rebate else (keywords.PARTIAL, *sums)))
 
 
 def _item(row: Row, waiting: str) -> Item | None:
