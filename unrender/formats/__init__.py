@@ -1,12 +1,12 @@
 """Notations: how a Document is written down, and how text in a notation becomes a Document."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from unrender.documents import Document
 from unrender.errors import NotationError, suggest
-from unrender.formats.csv import write_csv
+from unrender.formats.csv import write_csv, write_csv_together
 from unrender.formats.doctags import GRID, parse_doctags, write_doctags
 from unrender.formats.flow import flow
 from unrender.formats.html import write_html
@@ -33,6 +33,12 @@ def _write_docx(document: Document) -> bytes:
     return write_docx(document)
 
 
+def _write_xlsx(document: Document) -> bytes:
+    from unrender.formats.xlsx import write_xlsx  # likewise
+
+    return write_xlsx([document])
+
+
 _WRITERS: dict[str, Callable[[Document], str]] = {
     "latex": write_latex,
     "text": write_text,
@@ -49,6 +55,7 @@ _WRITERS: dict[str, Callable[[Document], str]] = {
 # What a file holds where that is more than the text.
 _FILES: dict[str, Callable[[Document], bytes]] = {
     "docx": _write_docx,
+    "xlsx": _write_xlsx,
     "latex": lambda document: write_latex_file(document).encode(),
 }
 _PARSERS: dict[str, Callable[[str], Document]] = {
@@ -59,6 +66,7 @@ _PARSERS: dict[str, Callable[[str], Document]] = {
     "donut": parse_donut,
 }
 _PAGED = frozenset({"json", "donut", "doctags"})
+TABLES = frozenset({"csv", "xlsx"})
 NOTATIONS = tuple(_WRITERS)
 FILE_NOTATIONS = tuple(dict.fromkeys([*_WRITERS, *_FILES]))
 PARSED_NOTATIONS = (*_PARSERS, "doctags")
@@ -87,9 +95,18 @@ def write_file(document: Document, notation: str) -> bytes:
     return (write(document, notation).rstrip("\n") + "\n").encode()
 
 
+def write_table(documents: Sequence[Document], notation: str) -> bytes:
+    """Write one table of several documents, as CSV or an Excel file; each row of fields names its file."""
+    if notation == "csv":
+        return (write_csv_together(documents).rstrip("\n") + "\n").encode()
+    from unrender.formats.xlsx import write_xlsx
+
+    return write_xlsx(documents)
+
+
 def _flowing(document: Document, notation: str) -> Document:
     """Join paragraphs over pages where the notation does not keep pages apart."""
-    return document if notation in _PAGED else replace(document, pages=tuple(flow(document.pages)))
+    return document if notation in _PAGED else replace(document, pages=tuple(flow(document.pages, document.source)))
 
 
 def parse(text: str, notation: str, *, width: int = GRID, height: int = GRID) -> Document:

@@ -9,10 +9,10 @@ from unrender.documents import Block, Page
 _CUT_WORD = re.compile(r"(?<=[^\W\d_])-$")
 
 
-def flow(pages: Iterable[Page]) -> Iterator[Page]:
+def flow(pages: Iterable[Page], source: str = "") -> Iterator[Page]:
     """Move what a page continues to the paragraph that it continues; each page comes when the next is known."""
     held: Page | None = None
-    for page in map(_named, pages):
+    for page in (_named(page, source) for page in pages):
         if held is not None:
             held, page = _joined(held, page)
             yield held
@@ -21,11 +21,12 @@ def flow(pages: Iterable[Page]) -> Iterator[Page]:
         yield held
 
 
-def _named(page: Page) -> Page:
-    """Say in its place that a page could not be read."""
+def _named(page: Page, source: str) -> Page:
+    """Say in its place that a page could not be read, without the name of the file."""
     if page.status.kind != "failed":
         return page
-    return replace(page, blocks=(Block(kind="page_header", text=f"page {page.number} {page.status}"),))
+    status = replace(page.status, reason=page.status.reason.removeprefix(f"{source}: "))
+    return replace(page, blocks=(Block(kind="page_header", text=f"page {page.number} {status}"),))
 
 
 def _joined(before: Page, after: Page) -> tuple[Page, Page]:

@@ -1,6 +1,7 @@
 """JSON: extracted fields by themselves, or the whole document; and Donut's tags, which are JSON in disguise."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -35,6 +36,9 @@ _KINDS: dict[str, StatusKind] = {
 }
 
 
+# A list or an object of nothing but numbers; line ends within texts are escaped, so that no text looks like one
+_ENTRY = r'(?:"\w+": )?-?\d[\d.e+-]*'
+_NUMBERS = re.compile(rf"(?P<open>[\[{{]) *\n *(?P<inside>{_ENTRY}(?:,\n *{_ENTRY})*)\n *(?P<close>[\]}}])")
 _MAX_DEPTH = 100
 _TOO_DEEP = f"The JSON is nested more than {_MAX_DEPTH} deep."
 
@@ -42,7 +46,16 @@ _TOO_DEEP = f"The JSON is nested more than {_MAX_DEPTH} deep."
 def write_json(document: Document) -> str:
     """Write the fields where that is all there is (a list of them for several blocks), else the whole document."""
     fields = _fields_alone(document)
-    return json.dumps(to_dict(document) if fields is None else fields, ensure_ascii=False, indent=2)
+    return dump(to_dict(document) if fields is None else fields)
+
+
+def dump(value: Json) -> str:
+    """Write JSON for people: indented, but a box or a pair of numbers in one line."""
+    return _NUMBERS.sub(_in_one_line, json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _in_one_line(match: re.Match[str]) -> str:
+    return re.sub(r",\n *", ", ", f"{match['open']}{match['inside']}{match['close']}")
 
 
 def parse_json(text: str) -> Document:

@@ -4,7 +4,16 @@ import re
 
 from unrender.documents import Block, Document, join_blocks
 from unrender.errors import NotationError
-from unrender.formats.blocks import LISTS, as_lines, captions, has_fields, is_formula, list_items, one_page
+from unrender.formats.blocks import (
+    LISTS,
+    as_lines,
+    captions,
+    has_fields,
+    is_formula,
+    list_items,
+    one_page,
+    split_formulas,
+)
 from unrender.formats.markdown import expanded
 from unrender.formats.tables import MERGED, grid
 
@@ -36,7 +45,18 @@ def _write(block: Block, *, strict: bool) -> str:
         return "\n".join([*captions(block), *rows])
     if block.kind in LISTS:
         return "\n".join(f"{mark} {_write(item, strict=strict)}" for mark, item in list_items(block))
-    return "\n".join(part for part in (block.text, *(_write(child, strict=strict) for child in block.children)) if part)
+    own = _with_formulas(block.text) if block.kind != "code" else block.text
+    return "\n".join(part for part in (own, *(_write(child, strict=strict) for child in block.children)) if part)
+
+
+def _with_formulas(text: str) -> str:
+    """Write the formulas within a text in Unicode; what has no such form stays as it is."""
+    return "".join(_inline(piece) if is_latex else piece for piece, is_latex in split_formulas(text))
+
+
+def _inline(latex: str) -> str:
+    written = _formula(latex, strict=False)
+    return f"${latex}$" if written == latex and "\\" in latex else written
 
 
 def _formula(latex: str, *, strict: bool) -> str:

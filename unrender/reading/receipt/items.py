@@ -14,6 +14,7 @@ _TIMES = re.compile(
     rf"(?<![\w.,])({_NUMBER})\s?{_UNIT}\s?[X\u00d7*@](?=[\s\d€$£])|(?<![\w.,])X\s?({_NUMBER})(?![\w.,])", re.IGNORECASE
 )
 _BEHIND = re.compile(r"\s(\d{1,3})\s?[X\u00d7]$", re.IGNORECASE)
+_COUNTED = re.compile(rf"(?<!\w)[X\u00d7]\s?{_NUMBER}\s*$", re.IGNORECASE)
 _FIRST = re.compile(r"^(\d{1,2})\s?(?:[X\u00d7]\s?)?(?=[^\W\d])", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _MOST = 200  # goods of one receipt
@@ -50,15 +51,22 @@ def find_items(rows: Sequence[Row], total: float | None) -> tuple[Item, ...]:
 
 def _is_sum(row: Row) -> bool:
     """Say whether a row begins the sums: it has an amount and is called total, tax or payment."""
-    sums = (keywords.PARTIAL, keywords.TOTAL, keywords.TAX, keywords.CASH, keywords.CHANGE)
-    return bool(row.amounts) and any(words.search(row.label) for words in sums)
+    sums = (keywords.TOTAL, keywords.TAX, keywords.CASH, keywords.CHANGE)
+    if not row.amounts:
+        return False
+    rebate = row.amounts[-1].value < 0  # goods may follow it
+    return any(words.search(row.label) for words in (sums if rebate else (keywords.PARTIAL, *sums)))
 
 
 def _item(row: Row, waiting: str) -> Item | None:
     price = row.amounts[-1].value
     times = _TIMES.search(row.folded)
     quantity = _number(times[1] or times[2]) if times else 1.0
-    text = row.text[: times.start()] if times and times[1] else row.without_amounts()
+    text = row.text[: times.start()] if times and times[1] else ""
+    if not _LETTERS.search(text):
+        text = row.without_amounts()
+    if times and times[2]:  # Croissant x2
+        text = _COUNTED.sub("", text)
     behind = _BEHIND.search(text)
     if behind is not None:
         quantity, text = float(behind[1]), text[: behind.start()]
