@@ -71,7 +71,7 @@ def drawn(raw: Path) -> list[tuple[Image.Image, str]]:
             case 1:
                 gray = 255 - gray  # dark mode
             case 2:
-                gray = photo(gray, np.zeros((0, 4), np.float32), rng)[0]
+                gray = photo(gray, np.zeros((0, 4), np.float32), rng, float(rng.random()))[0]
             case 3:
                 gray = np.pad(gray, ((24, 30), (40, 60)), constant_values=255)  # a screenshot with room around
         found.append((Image.fromarray(gray), text))

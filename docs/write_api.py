@@ -44,7 +44,8 @@ def describe() -> str:
         _section("Options", "unrender.reading.systems", Options, Input),
         _section("Results", "unrender.documents", *_RESULTS, documents.to_dict),
         _section("Notations", "unrender.formats", *_NOTATIONS),
-        f"Texts: {_listed(formats.NOTATIONS)}. Files: those and `docx`. Parsed: {_listed(formats.PARSED_NOTATIONS)}.\n",
+        f"Texts: {_listed(formats.NOTATIONS)}. Files: those, `docx` and `xlsx`. "
+        f"Parsed: {_listed(formats.PARSED_NOTATIONS)}.\n",
         _errors(),
     )
     return _HEAD + "\n".join(sections)

@@ -51,6 +51,17 @@ def test_a_pdf_of_several_pages_is_a_page_but_not_a_part_of_it(make_pdf):
     assert choose_task(source, (0.0, 0.0, 1.0, 1.0)) == "formula"
 
 
+BRIEF = ("CITY PARKING", "Entry 09:12", "Exit 12:40", "Total 12.00", "VAT 20% 2.00", "Card", "Thank you")
+ABOUT_MONEY = ("The total of 12.00 was too much", "for him, so he went home", "and slept until it was noon.")
+
+
+@pytest.mark.skipif("receipt" not in embedded_names(), reason="the receipt reader is not here")
+@pytest.mark.parametrize(("lines", "task"), [(BRIEF, "receipt"), (ABOUT_MONEY, "text")])
+def test_a_brief_receipt_is_told_from_a_text_about_money(lines, task):
+    pytest.importorskip("rapidocr")
+    assert look(written(*lines)) == task
+
+
 def test_what_cannot_be_opened_is_left_to_who_reads_it():
     assert choose_task(Input(b"nothing", "nothing.png")) == "formula"
 

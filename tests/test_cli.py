@@ -186,3 +186,13 @@ def test_a_listed_task_without_a_model_says_what_to_give(run, picture, monkeypat
     assert run("read", picture, "-t", "labels").errors == [
         "Error: unrender has no model of its own for the task labels; give one with --model."
     ]
+
+
+def test_training_on_corrections_says_where_they_would_be(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ran = run("train", "formula", "--corrections")
+    assert ran.code == 1
+    assert ran.errors == [
+        f"Error: {tmp_path / 'unrender' / 'corrections' / 'formula'}: no corrections of formula are kept here; switch "
+        "that on at the bottom of the web page (unrender serve), or give an exported folder with --data."
+    ]

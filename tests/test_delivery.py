@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from PIL import Image
 
 from unrender.cli import result_files
 from unrender.cli.delivery import render_together
-from unrender.cli.read import in_order
+from unrender.cli.read import _say_tasks, in_order
 from unrender.cli.result_files import arrange, write_whole
 from unrender.documents import Block, Document
 from unrender.formats.blocks import one_page
@@ -111,11 +113,19 @@ def test_receipts_in_one_table_have_a_row_each_and_name_their_files_in_json():
         for total in ("1.00", "2.00")
     ]
     rows = list(csv.reader(io.StringIO(render_together(receipts, "csv").decode())))
-    assert rows == [["total"], ["1.00"], ["2.00"]]
+    assert rows == [["file", "total"], ["1.00.png", "1.00"], ["2.00.png", "2.00"]]
+    read = {"kind": "complete"}
     assert json.loads(render_together(receipts, "json")) == [
-        {"source": "1.00.png", "fields": {"total": "1.00"}},
-        {"source": "2.00.png", "fields": {"total": "2.00"}},
+        {"source": "1.00.png", "status": read, "fields": {"total": "1.00"}},
+        {"source": "2.00.png", "status": read, "fields": {"total": "2.00"}},
     ]
+    with zipfile.ZipFile(io.BytesIO(render_together(receipts, "xlsx"))) as book:
+        assert "2.00.png" in book.read("xl/worksheets/sheet1.xml").decode()
+
+
+def test_pages_of_several_files_in_one_document_are_numbered_on():
+    formulas = [one_page(Block(kind="formula", text=letter)) for letter in "xy"]
+    assert re.findall(r'id="(page-\d)"', render_together(formulas, "html").decode()) == ["page-1", "page-2"]
 
 
 def test_overlays_of_files_with_the_same_name_are_all_kept(run, tiny_folder, picture, tmp_path):
@@ -187,3 +197,31 @@ def test_a_name_that_is_not_unicode_does_not_end_the_run(tiny_folder, picture, t
     ran = subprocess.run([*command, "-o", str(tmp_path / "out")], capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert sorted(os.listdir(os.fsencode(tmp_path / "out"))) == [b"caf\xe9.tex", b"zoo.tex"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ({"receipt": ["a.png"]}, "a.png is read as a receipt"),
+        ({"formula": ["a.png", "b.png"]}, "all 2 files are read as formulas"),
+        ({"page": ["c.pdf"], "formula": ["a.png", "b.png"]}, "2 files are read as formulas, 1 as a page (c.pdf)"),
+        ({"page": ["a", "b", "c", "d"], "formula": list("efghi")},
+         "5 files are read as formulas, 4 as pages (a, b, c, ...)"),
+    ],
+)  # fmt: skip
+def test_what_files_look_like_is_one_sentence(seen, said):
+    assert _say_tasks(seen) == said
+
+
+def test_nothing_is_guessed_of_a_file_that_cannot_be_opened(run, tmp_path):
+    (tmp_path / "text.png").write_text("no picture")
+    assert [line for line in run("read", tmp_path / "text.png").errors if line.startswith("Note")] == []
+
+
+def test_a_page_that_fails_is_named_by_its_number(run, tmp_path, tiny_folder):
+    path = tmp_path / "three.tiff"
+    good = Image.new("RGB", (60, 30), "white")
+    good.save(path, save_all=True, append_images=[Image.new("RGB", (1, 1)), good])
+    ran = run("read", path, "-m", tiny_folder, "-f", "text")
+    assert f"Error: {path}, page 2: 1 x 1 pixels are too few to read; each side needs at least 4." in ran.errors
+    assert "page 2 failed: 1 x 1 pixels are too few" in ran.out

@@ -257,7 +257,7 @@ def test_a_receipt_as_text_has_a_line_for_each_good():
     text = formats.write(one_page(Block(kind="fields", fields=fields)), "text")
     assert text.splitlines() == [
         "company: ACME",
-        "amount: 5.5",
+        "amount: 5.50",
         "tax: 7 %, 0.36",
         "items: 2 x Tea, 4.00",
         "items: 1 x Cake, 1.50",

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -162,6 +164,68 @@ def test_fields_are_a_row_of_csv_and_tables_are_rows():
     assert formats.write(PAGE, "csv") == "a,b\n1,&"
     with pytest.raises(NotationError, match="CSV can express fields and tables only"):
         formats.write(one_page(Block(kind="formula", text="x")), "csv")
+
+
+DETAILED = {
+    "company": {"text": "Café <&>", "confidence": 0.9, "box": [1, 2, 3, 4]},
+    "amount": 8.4,
+    "iso_date": "2025-02-05",
+    "tax": None,
+    "items": [
+        {"description": "Tea", "quantity": 2.0, "price": 2.6},
+        {"description": "Tart", "quantity": 1.0, "price": 4.5},
+    ],
+}
+OTHER = {**DETAILED, "tax": [{"rate": 7.0, "amount": 0.3}], "items": None}
+
+
+def test_several_values_of_a_receipt_share_a_cell_of_csv_and_empty_columns_are_left_out():
+    both = formats.write_table([one_page(Block(kind="fields", fields=fields)) for fields in (DETAILED, OTHER)], "csv")
+    rows = list(csv.DictReader(io.StringIO(both.decode())))
+    assert [row["items.quantity"] for row in rows] == ["2; 1", ""]
+    assert [row["tax.rate"] for row in rows] == ["", "7"]
+    assert not {"tax", "items"} & rows[0].keys()
+
+
+def test_receipts_on_the_pages_of_one_file_are_told_apart_by_their_pages():
+    block = Block(kind="fields", fields=DETAILED)
+    pages = tuple(Page(number=number, width=9, height=9, blocks=(block,)) for number in (1, 2))
+    rows = list(csv.DictReader(io.StringIO(formats.write(Document(pages=pages), "csv"))))
+    assert [row["page"] for row in rows] == ["1", "2"]
+    with zipfile.ZipFile(io.BytesIO(formats.write_file(Document(pages=pages), "xlsx"))) as book:
+        assert book.read("xl/worksheets/sheet2.xml").decode().count("<row><c><v>2</v></c>") == 2
+
+
+def test_a_receipt_is_an_excel_file_with_numbers_dates_and_a_sheet_of_goods():
+    content = formats.write_file(one_page(Block(kind="fields", fields=DETAILED)), "xlsx")
+    with zipfile.ZipFile(io.BytesIO(content)) as book:
+        sheets = re.findall(r'sheet name="(\w+)"', book.read("xl/workbook.xml").decode())
+        fields, goods = (book.read(f"xl/worksheets/sheet{number}.xml").decode() for number in (1, 2))
+    assert sheets == ["fields", "items"]
+    assert "Café &lt;&amp;&gt;</t>" in fields
+    assert "<c><v>8.4</v></c>" in fields
+    assert '<c s="2"><v>45693</v></c>' in fields  # 2025-02-05 in days, shown as a date
+    assert goods.count("<row>") == 3
+    assert "<c><v>2.6</v></c>" in goods
+    with pytest.raises(NotationError, match="Excel files can express fields and tables only"):
+        formats.write_file(one_page(Block(kind="formula", text="x")), "xlsx")
+    with zipfile.ZipFile(io.BytesIO(formats.write_file(PAGE, "xlsx"))) as book:
+        assert "<c><v>1</v></c>" in book.read("xl/worksheets/sheet1.xml").decode()
+
+
+def test_a_box_is_one_line_of_json():
+    written = formats.write(one_page(Block(kind="fields", fields=DETAILED)), "json")
+    assert '"box": [1, 2, 3, 4]' in written
+    assert json.loads(written) == DETAILED
+    tricky = {"text": "[\n  1,\n  2\n]", "numbers": [], "nested": [[1.5, -2e-7], {"x0": 1, "y0": 2}]}
+    written = formats.write(one_page(Block(kind="fields", fields=tricky)), "json")
+    assert json.loads(written) == tricky
+    assert '{"x0": 1, "y0": 2}' in written
+
+
+def test_formulas_within_a_text_are_plain_in_plain_text():
+    page = one_page(Block(kind="text", text=r"Let $\alpha \leq x^2$ be; it costs $5."))
+    assert formats.write(page, "text") == "Let α ≤ x² be; it costs $5."
 
 
 def test_docx_is_no_text():

@@ -285,3 +285,9 @@ def _check_mathml(text: str) -> None:
 )
 def test_a_bracket_with_a_power_is_read_by_sympy_after_a_name_or_function(written, expected):
     assert formula_to_sympy(written).splitlines()[-1] == f"formula = {expected}"
+
+
+def test_a_sign_before_a_term_stands_close_to_it_in_mathml():
+    written = formula_to_mathml("y = - 2 x - 3")
+    assert '<mo>=</mo><mo form="prefix">−</mo><mn>2</mn>' in written
+    assert "<mo>−</mo><mn>3</mn>" in written

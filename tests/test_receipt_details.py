@@ -8,9 +8,9 @@ import pytest
 from unrender.documents import Box
 from unrender.reading.labels import UNLIKELY, likeness
 from unrender.reading.receipt.clues import is_american
-from unrender.reading.receipt.details import Details, Item, TaxLine, find_details, find_items
+from unrender.reading.receipt.details import Details, Item, TaxLine, _tax, find_details, find_items
 from unrender.reading.receipt.fields import find_fields
-from unrender.reading.receipt.rows import Row, find_currency, find_rows, parse_date, parse_time
+from unrender.reading.receipt.rows import Row, find_currency, find_rows, parse_amount, parse_date, parse_time
 from unrender.words import Line, Word, split_lines
 
 KASSENBON = [
@@ -56,6 +56,42 @@ def test_a_german_receipt_is_read_by_its_words_alone():
         phone="030 / 23 12 445",
         items=(Item("Vollmilch", 1.0, 1.19), Item("Bananen", 2.0, 1.98), Item("Brezeln", 3.0, 2.4)),
     )
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("MwSt 7% A netto 9,05 0,63", "MwSt 19% B netto 1,50 0,29"),
+        ("MwSt% Netto MwSt Brutto", "A 7,0% 9,05 0,63 9,68", "B 19,0% 1,50 0,29 1,79"),
+        ("TVA 7% HT 9,05 TVA 0,63", "TVA 19% HT 1,50 TVA 0,29"),
+    ],
+)
+def test_tax_is_found_beside_its_net_amount_and_below_the_head_of_a_table(texts):
+    assert _tax(rows_of(*texts), 11.47) == (TaxLine(7.0, 0.63), TaxLine(19.0, 0.29))
+
+
+def test_a_discount_in_per_cent_is_no_tax():
+    assert _tax(rows_of("Rabatt 10% 5,00 0,50"), 11.47) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "item"),
+    [
+        ("Croissant x2 2,60", Item("Croissant", 2.0, 2.6)),
+        ("2 x Meal Deal £7.80", Item("Meal Deal", 2.0, 7.8)),
+        ("2x Tea 4.00", Item("Tea", 2.0, 4.0)),
+        ("Pizza 2 x 4,50 9,00", Item("Pizza", 2.0, 9.0)),
+    ],
+)
+def test_how_many_of_a_good_is_not_part_of_its_name(text, item):
+    assert find_items(rows_of(text), None) == (item,)
+
+
+@pytest.mark.parametrize(("text", "value"), [("-£1.00", -1.0), ("£-1.00", -1.0), ("-1,00", -1.0), ("£1.00", 1.0)])
+def test_a_minus_may_stand_before_the_currency(text, value):
+    assert parse_amount(text) == value
+    [money] = rows_of(f"Saved {text}")[0].amounts
+    assert money.value == value
 
 
 def test_what_is_not_there_is_null():
@@ -122,6 +158,11 @@ def test_times_are_written_alike(text, time):
 )
 def test_a_currency_is_known_by_its_sign(text, code):
     assert find_currency([text]) == code
+
+
+def test_goods_go_on_after_a_rebate():
+    items = find_items(rows_of("Milk £1.45", "Clubcard saving -£1.00", "Rabatt -0,50", "Tea £2.00", "Total £1.95"), 9.0)
+    assert [item.price for item in items] == [1.45, -1.0, -0.5, 2.0]
 
 
 def test_goods_end_where_the_sums_begin():

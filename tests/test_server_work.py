@@ -1,10 +1,13 @@
 """The work behind the HTTP API: queue, batches, time limits, and clients that go away."""
 
+import asyncio
 import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -21,7 +24,7 @@ from serving import (
 )
 
 from unrender.reading.systems import Options
-from unrender.server import Limits, Shelf, conversions, create_app, pool, work
+from unrender.server import Limits, Shelf, conversions, create_app, events, pool, work
 from unrender.server.limits import Memory
 from unrender.server.metrics import Metrics
 from unrender.server.pool import Pool
@@ -405,3 +408,19 @@ def test_a_server_that_stops_tells_those_whose_page_is_still_being_opened(monkey
     gate.set()
     with pytest.raises(HttpError, match="being stopped"):
         request.result.result(5)
+
+
+def test_a_stream_that_is_abandoned_while_it_waits_leaves_no_task_behind():
+    async def leave() -> set[asyncio.Task[None]]:
+        work, pool = SimpleNamespace(result=Future()), SimpleNamespace(abandon=lambda work: None)
+        stream = events.tell(work, pool, events.Mailbox(), seconds=10, finish=lambda document: {})
+        client = asyncio.ensure_future(anext(stream))
+        while len(asyncio.all_tasks()) < 3:  # this one, the client, and the one that waits for news
+            await asyncio.sleep(0)
+        client.cancel()
+        with suppress(asyncio.CancelledError):
+            await client
+        await asyncio.sleep(0)
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert asyncio.run(leave()) == set()

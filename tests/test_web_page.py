@@ -107,7 +107,8 @@ def token(page: Page, index: int) -> Locator:
 
 
 def source(page: Page) -> str:
-    return " ".join(page.locator(".token").all_inner_texts())
+    """The LaTeX that is shown."""
+    return page.locator(".tokens").inner_text()
 
 
 def shoot(page: Page, name: str, *, whole: bool = True) -> None:
@@ -185,7 +186,7 @@ def test_a_chosen_file_is_read_while_one_watches(page):
     expect(page.locator(".growing")).to_contain_text("x", timeout=WAIT)
     finished(page)
     shoot(page, "result")
-    assert source(page) == TEXT
+    assert source(page) == readable(TEXT)
     assert page.locator("#rendered mfrac msqrt").count() == 1
     assert page.locator("#rendered mfrac").evaluate("node => node.getBoundingClientRect().height") > 30
     seen, drawn = page.locator("#figure img").bounding_box(), page.locator("#rendered").bounding_box()
@@ -199,7 +200,7 @@ def test_a_chosen_file_is_read_while_one_watches(page):
 def test_a_picture_can_be_dropped_and_pasted(page, kind):
     send_event(page, kind, "formula.png", EXAMPLE.read_bytes())
     finished(page)
-    assert source(page) == TEXT
+    assert source(page) == readable(TEXT)
 
 
 def test_a_formula_can_be_drawn(page):
@@ -248,10 +249,10 @@ def test_choosing_an_alternative_renders_it_and_can_be_taken_back(result):
     shoot(result, "alternatives")
     items.nth(1).click()
     expect(result.locator("#rendered msqrt mn").first).to_have_text("6", timeout=WAIT)
-    assert source(result).split()[DOUBTFUL] == "6"
+    assert source(result) == readable(TEXT).replace("{b^", "{6^")
     result.click("#reset")
     expect(result.locator("#rendered msqrt msup mi")).to_have_text("b", timeout=WAIT)
-    assert source(result) == TEXT
+    assert source(result) == readable(TEXT)
 
 
 def test_the_source_can_be_edited_with_live_preview(result):
@@ -322,6 +323,19 @@ def test_pages_of_a_pdf_are_chosen(page, make_pdf):
     expect(page.locator("#next")).to_be_disabled(timeout=WAIT)
 
 
+def test_all_pages_of_a_pdf_are_read_and_taken_away_together(page, make_pdf):
+    page.locator("#file").set_input_files({"name": "three.pdf", "mimeType": "application/pdf", "buffer": make_pdf(3)})
+    finished(page)
+    expect(page.locator("#strip")).to_be_hidden()
+    page.click("#every")
+    expect(page.locator("#read")).to_have_text("3 pages read", timeout=WAIT)
+    expect(page.locator("#page")).to_have_value("3")
+    with page.expect_download() as download:
+        page.click("#zip")
+    with zipfile.ZipFile(download.value.path()) as archive:
+        assert archive.namelist() == [*(f"three-page-{n}.tex" for n in (1, 2, 3)), "all.md"]
+
+
 def test_a_part_of_a_pdf_is_drawn_again_by_the_server(page, make_pdf):
     page.locator("#file").set_input_files({"name": "two.pdf", "mimeType": "application/pdf", "buffer": make_pdf(2)})
     finished(page)
@@ -352,7 +366,7 @@ def test_earlier_reads_are_kept_in_this_browser(result, address):
     result.on("request", lambda request: "/v1/read" in request.url and reads.append(request.url))
     card.click()
     expect(result.locator("#rendered msqrt")).to_be_visible(timeout=WAIT)
-    assert (source(result), reads) == (TEXT, [])
+    assert (source(result), reads) == (readable(TEXT), [])
     result.click("#forget")
     expect(result.locator("#history")).to_be_hidden()
     assert result.evaluate("localStorage.length") == 0
@@ -415,10 +429,24 @@ def test_a_receipt_is_a_form_beside_the_picture(page, placed):
     assert json.loads(copied(page)) == expected
     page.click("#tab-csv")
     expect(page.locator("#source pre")).to_contain_text("13.00")
-    names = "company,date,total\nCORNER SHOP,,13.00" if placed else "menu 0 nm,menu 0 price,total\nTEA,2.50,13.00"
+    names = "company,date,total\nCORNER SHOP,,13.00" if placed else "menu.nm,menu.price,total\nTEA,2.50,13.00"
     assert copied(page) == names
     page.click("#reset")
     expect(total).to_have_value("12.50")
+
+
+def test_boxes_and_crops_of_a_tall_picture_are_where_they_are_seen(page):
+    content = io.BytesIO()
+    Image.new("RGB", (500, 900), "white").save(content, "PNG")
+    document = json.loads(json.dumps(RECEIPT))
+    document["pages"][0].update(width=500, height=900)
+    answer_with(page, document)
+    page.locator("#file").set_input_files({"name": "tall.png", "mimeType": "image/png", "buffer": content.getvalue()})
+    expect(page.locator(".layer .boxed, .layer .doubt").first).to_be_visible(timeout=WAIT)
+    paper, layer = page.locator("#figure img").bounding_box(), page.locator(".layer").bounding_box()
+    assert paper["width"] / paper["height"] == pytest.approx(500 / 900, rel=0.01), "no empty margin beside it"
+    assert layer == pytest.approx(paper, abs=1)
+    assert paper["height"] < 800, "all of it is in sight"
 
 
 def test_corrected_fields_are_still_there_among_earlier_reads(page):
@@ -582,7 +610,7 @@ def test_the_editor_shows_what_people_write_and_confidence_follows(result):
     expect(result.locator("#sure")).to_contain_text("Edited")
     assert "Confidence" not in result.locator("#sure").inner_text()
     result.click("#edit")
-    assert source(result) == TEXT.replace("a c", "a d")
+    assert source(result) == readable(TEXT).replace("4ac", "4 a d")
     result.click("#reset")
     expect(result.locator("#sure")).to_contain_text("Confidence")
 
@@ -595,11 +623,36 @@ def test_functions_are_spaced_as_people_space_them(page):
     document["pages"][0]["blocks"] = [block]
     answer_with(page, document)
     page.locator("#file").set_input_files(EXAMPLE)
-    expect(page.locator(".tokens")).to_have_text("2\\operatorname{cos} x + \\sin(-x)", timeout=WAIT)
+    expect(page.locator(".tokens")).to_have_text("2\\cos x + \\sin(-x)", timeout=WAIT)
     expect(page.locator("#rendered math")).to_be_visible(timeout=WAIT)
+    assert page.locator(".token").all_inner_texts() == ["2", "\\cos", "x", "+", "\\sin", "(", "-", "x", ")"]
     left = page.locator("#rendered mi", has_text="cos").bounding_box()
     right = page.locator("#rendered mi", has_text="x").first.bounding_box()
     assert right["x"] - left["x"] - left["width"] > 3
+
+
+def test_the_source_is_what_people_write_and_each_piece_knows_its_tokens(page):
+    tokens = "s \\left( \\begin{array} { c } { \\operatorname { s i n } s } \\\\ \\end{array} \\right) ^ { s }".split()
+    block = {"kind": "formula", "text": "s\\begin{pmatrix} \\sin s \\end{pmatrix}^s", "written": " ".join(tokens)}
+    block["tokens"] = [
+        {"text": text, "probability": 0.9, "alternatives": [{"text": "\\xi", "probability": 0.05}]} for text in tokens
+    ]
+    block["tokens"][9]["probability"] = 0.3  # a letter of the function's name
+    document = json.loads(json.dumps(RECEIPT))
+    document["pages"][0]["blocks"] = [block]
+    answer_with(page, document)
+    page.locator("#file").set_input_files(EXAMPLE)
+    expect(page.locator(".token")).to_have_count(7, timeout=WAIT)
+    assert page.locator(".token.unsure").all_inner_texts() == ["\\sin"]
+    token(page, 2).click()
+    expect(page.locator(".menu")).to_have_count(0)  # several tokens: there is no one other thing it might be
+    token(page, 0).click()
+    page.locator(".menu button").nth(1).click()
+    assert source(page) == "\\xi\\begin{pmatrix} \\sin s \\end{pmatrix}^s"
+    token(page, 3).click()
+    page.locator(".menu button").nth(1).click()
+    expect(page.locator("#rendered")).to_contain_text("ξ", timeout=WAIT)
+    assert source(page) == "\\xi\\begin{pmatrix} \\sin \\xi \\end{pmatrix}^s"
 
 
 def test_the_first_screen_shows_what_it_can_do(page):
@@ -877,11 +930,11 @@ def test_what_a_picture_shows_is_found_out_by_looking(visit):
         expect(page.locator("#drawn msqrt")).to_be_visible(timeout=4 * WAIT)
         expect(page.locator("#model option").first).to_have_text("what it looks like")
         page.locator("#file").set_input_files({"name": "w.png", "mimeType": "image/png", "buffer": word.getvalue()})
-        expect(page.locator("#status")).to_contain_text("as word", timeout=4 * WAIT)
+        expect(page.locator("#status")).to_contain_text("as a word", timeout=4 * WAIT)
         shoot(page, "looked")
         assert "breakfast" in page.locator("#source").inner_text()
         page.locator("#file").set_input_files(EXAMPLE)
-        expect(page.locator("#status")).to_contain_text("as formula", timeout=4 * WAIT)
+        expect(page.locator("#status")).to_contain_text("as a formula", timeout=4 * WAIT)
         page.select_option("#model", "word")  # a person knows better
         expect(page.locator("#status")).to_have_text(re.compile(r"Read in [\d.]+ s\.$"), timeout=4 * WAIT)
         page.close()

@@ -31,14 +31,14 @@ def complain(sentence: str) -> None:
     say(f"Error: {sentence}")
 
 
-def show_progress(items: Iterable[_T], total: int) -> Iterable[_T]:
+def show_progress(items: Iterable[_T], total: int, doing: str = "reading") -> Iterable[_T]:
     """Show a bar on standard error when there is much to do and somebody looks."""
     if total < 2 or not sys.stderr.isatty():
         return items
     from rich.console import Console
     from rich.progress import track
 
-    return track(items, "reading", total=total, console=Console(stderr=True), transient=True)
+    return track(items, doing, total=total, console=Console(stderr=True), transient=True)
 
 
 def show_pages(pages: Iterable[_T]) -> Iterable[_T]:

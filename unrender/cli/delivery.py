@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from PIL import Image, ImageDraw
@@ -14,6 +15,7 @@ from unrender import formats
 from unrender.cli.result_files import Files, arrange
 from unrender.documents import Block, Document, Json, Page, to_dict
 from unrender.errors import NotationError, UnrenderError
+from unrender.formats.json import dump
 from unrender.images.opening import open_pages
 from unrender.reading.systems import Input
 
@@ -32,9 +34,11 @@ ENDINGS = {
     ".py": "sympy",
     ".csv": "csv",
     ".docx": "docx",
+    ".xlsx": "xlsx",
 }
 
 _STREAMED = ("markdown", "text")  # what the pages of a document may be printed in one by one
+_OF_THE_WHOLE = ("source", "model", "task", "status", "confidence")  # what is said of a document besides its fields
 _PICTURES = (".png", ".jpg", ".webp")
 _OPACITY = 90  # of 255
 _SURE, _UNSURE = (30, 140, 60), (220, 60, 20)
@@ -208,10 +212,11 @@ def render_together(documents: Sequence[Document], notation: str) -> bytes:
     if notation == DOCUMENT:
         return "".join(render(document, DOCUMENT) + "\n" for document in documents).encode()
     if notation == "json":
-        return (
-            json.dumps([_element(document) for document in documents], ensure_ascii=False, indent=2) + "\n"
-        ).encode()
-    pages = tuple(page for document in documents for page in document.pages)
+        return (dump([_element(document) for document in documents]) + "\n").encode()
+    if notation in formats.TABLES:
+        return formats.write_table(documents, notation)
+    all_pages = chain.from_iterable(document.pages for document in documents)
+    pages = tuple(replace(page, number=number) for number, page in enumerate(all_pages, start=1))
     return render_file(replace(documents[0], pages=pages, source=""), notation)
 
 
@@ -236,7 +241,9 @@ def _element(document: Document) -> Json:
     """Return a document as JSON that names its source."""
     whole = to_dict(document)
     value = json.loads(formats.write(document, "json"))
-    return whole if value == whole else {"source": document.source, "fields": value}
+    if value == whole:
+        return whole
+    return {**{name: whole[name] for name in _OF_THE_WHOLE if whole.get(name)}, "fields": value}
 
 
 def _label(source: str, text: str) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 1.0
 _FORMULA, _PAGE, _MIXED = "formula", "page", "markdown"  # tasks; what formulas and pages together are written in
+_NAMED = 3  # files of the rarer kinds that a note names
 _NOTES = {
     "partial": "a part of the picture was not read.",
     "limit": "the text was cut when it reached the limit of tokens.",
@@ -125,18 +126,36 @@ def read(
 
 def _by_task(inputs: "Sequence[Input]") -> "dict[str | None, list[Input]]":
     """Find out what each input shows, and say so."""
-    from unrender.reading.choice import choose_task
+    from unrender.reading.choice import look_at
 
     groups: dict[str | None, list[Input]] = {}
-    for entry in inputs:
-        task = choose_task(entry)
-        groups.setdefault(task, []).append(entry)
-        if task != _FORMULA:
-            say(f"Note: {entry.name} is read as a {task}; -t formula reads it as a formula.")
-    if formulas := len(groups.get(_FORMULA, [])):
-        what = inputs[0].name if len(inputs) == 1 else f"{formulas} of {len(inputs)} files"
-        say(f"Note: {what} {'is' if formulas == 1 else 'are'} read as formula; -t reads otherwise.")
+    seen: dict[str, list[str]] = {}
+    for entry in show_progress(inputs, len(inputs), "looking"):
+        task = look_at(entry)
+        groups.setdefault(task or _FORMULA, []).append(entry)
+        if task is not None:  # what cannot be opened is said when it is read
+            seen.setdefault(task, []).append(entry.name)
+    if seen:
+        say(f"Note: {_say_tasks(seen)}; -t reads otherwise.")
     return groups or {None: []}
+
+
+def _say_tasks(seen: dict[str, list[str]]) -> str:
+    """Say in one sentence what files look like: how many of each kind, and which the rarer ones are."""
+    kinds = sorted(seen.items(), key=lambda kind: -len(kind[1]))
+    (task, names), *others = kinds
+    if len(names) == 1 and not others:
+        return f"{names[0]} is read as a {task}"
+    counted = f"{len(names)} file{'s' * (len(names) > 1)}" if others else f"all {len(names)} files"
+    parts = [f"{counted} {'are' if len(names) > 1 else 'is'} read as {_count(task, names)}"]
+    for other, rarer in others:
+        shown = ", ".join(rarer[:_NAMED]) + ", ..." * (len(rarer) > _NAMED)
+        parts.append(f"{len(rarer)} as {_count(other, rarer)} ({shown})")
+    return ", ".join(parts)
+
+
+def _count(task: str, names: list[str]) -> str:
+    return f"a {task}" if len(names) == 1 else f"{task}s"
 
 
 def _read_pages(reader: "Reader", source: "Input", options: "Options", target: "Delivery") -> bool:
@@ -157,7 +176,7 @@ def _read_pages(reader: "Reader", source: "Input", options: "Options", target: "
     if not target.streams:
         deque(pages(), maxlen=0)
         return _deliver([(source, whole())], target)
-    for page in flow(pages()):
+    for page in flow(pages(), source.name):
         target.print_page(page)
     return _tell(whole())
 
@@ -213,7 +232,9 @@ def _tell(document: "Document") -> bool:
         name = document.source if len(document.pages) == 1 else f"{document.source}, page {page.number}"
         if page.status.kind == "failed":
             complete = False
-            complain(page.status.reason)
+            reason = page.status.reason
+            start = f"{document.source}: "
+            complain(f"{name}: {reason.removeprefix(start)}" if reason.startswith(start) else reason)
         elif page.status.kind == "unlikely":
             complete = False
             complain(f"{name}: {page.status.reason}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unrender.cli.console import AsJson, Engine, Workers, needs, say, show_progress
-from unrender.errors import ConfigError, suggest
+from unrender.errors import ConfigError, UnrenderError, suggest
 
 
 def train(
@@ -25,16 +25,36 @@ def train(
     scratch: Annotated[
         bool, typer.Option(help="Start from random weights and a vocabulary read off the labels.")
     ] = False,
+    corrections: Annotated[
+        bool, typer.Option("--corrections", help="Learn from what was corrected on the web page and kept here.")
+    ] = False,
 ) -> None:
     """Train a model by a recipe and write its model folder.
 
-    Example: unrender train formula --hours 8
+    Examples:
+    unrender train formula --hours 8;
+    unrender train formula --corrections -o tuned
     """
+    if corrections:
+        recipe, data = f"{recipe}-corrections", data or _kept_corrections(recipe)
     with needs("train"):
         from unrender.training import recipes
 
     folder = recipes.train(recipe, data=data, out=out, resume=resume, hours=hours, start=start, scratch=scratch)
     typer.echo(str(folder))
+
+
+def _kept_corrections(task: str) -> Path:
+    """Return the folder where the server keeps the corrections of a task."""
+    from unrender.checkpoints import cache_folder
+
+    folder = cache_folder() / "corrections" / task
+    if not folder.is_dir():
+        raise UnrenderError(
+            f"{folder}: no corrections of {task} are kept here; switch that on at the bottom of the web page "
+            "(unrender serve), or give an exported folder with --data."
+        )
+    return folder
 
 
 def evaluate(

@@ -1,6 +1,6 @@
 """Notations: how a Document is written down, and how text in a notation becomes a Document."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +12,7 @@ from unrender.formats.html import write_html
 from unrender.formats.json import parse_donut, parse_json, write_donut, write_json
 from unrender.formats.markdown import parse_markdown, write_markdown
 from unrender.formats.tex import parse_latex, write_latex, write_latex_file
-from unrender.formats.text import parse_text, write_csv, write_text
+from unrender.formats.text import parse_text, write_csv, write_csv_together, write_text
 
 
 def _write_mathematics(notation: str, document: Document) -> str:
@@ -32,6 +32,12 @@ def _write_docx(document: Document) -> bytes:
     return write_docx(document)
 
 
+def _write_xlsx(document: Document) -> bytes:
+    from unrender.formats.xlsx import write_xlsx  # likewise
+
+    return write_xlsx([document])
+
+
 _WRITERS: dict[str, Callable[[Document], str]] = {
     "latex": write_latex,
     "text": write_text,
@@ -48,6 +54,7 @@ _WRITERS: dict[str, Callable[[Document], str]] = {
 # What a file holds where that is more than the text.
 _FILES: dict[str, Callable[[Document], bytes]] = {
     "docx": _write_docx,
+    "xlsx": _write_xlsx,
     "latex": lambda document: write_latex_file(document).encode(),
 }
 _PARSERS: dict[str, Callable[[str], Document]] = {
@@ -58,6 +65,7 @@ _PARSERS: dict[str, Callable[[str], Document]] = {
     "donut": parse_donut,
 }
 _PAGED = frozenset({"json", "donut", "doctags"})
+TABLES = frozenset({"csv", "xlsx"})
 NOTATIONS = tuple(_WRITERS)
 FILE_NOTATIONS = tuple(dict.fromkeys([*_WRITERS, *_FILES]))
 PARSED_NOTATIONS = (*_PARSERS, "doctags")
@@ -86,9 +94,18 @@ def write_file(document: Document, notation: str) -> bytes:
     return (write(document, notation).rstrip("\n") + "\n").encode()
 
 
+def write_table(documents: Sequence[Document], notation: str) -> bytes:
+    """Write one table of several documents, as CSV or an Excel file; each row of fields names its file."""
+    if notation == "csv":
+        return (write_csv_together(documents).rstrip("\n") + "\n").encode()
+    from unrender.formats.xlsx import write_xlsx
+
+    return write_xlsx(documents)
+
+
 def _flowing(document: Document, notation: str) -> Document:
     """Join paragraphs over pages where the notation does not keep pages apart."""
-    return document if notation in _PAGED else replace(document, pages=tuple(flow(document.pages)))
+    return document if notation in _PAGED else replace(document, pages=tuple(flow(document.pages, document.source)))
 
 
 def parse(text: str, notation: str, *, width: int = GRID, height: int = GRID) -> Document:

@@ -8,6 +8,7 @@ one above, `merged_both` both. OTSL has tokens for them.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from unrender import latex
 from unrender.documents import Block, Document, Json, Page
@@ -17,6 +18,7 @@ FURNITURE = frozenset({"page_header", "page_footer"})
 LISTS = frozenset({"ordered_list", "unordered_list"})
 ANNOTATED = frozenset({"code", "picture", "chart"})  # their `fields` describe them and are not their content
 _INLINE_FORMULA = re.compile(r"\\\((?:(?!\\\().)*?\\\)|(?<![\\$])\$(?!\s)[^$\n]+(?<!\s)\$(?!\d)", re.DOTALL)
+FILE, PAGE = "file", "page"  # the columns that name the source, in tables of several
 _OF_A_VALUE = frozenset({"label", "text", "confidence", "box"})  # what is known of one value that was read
 _LISTED = frozenset({"items", "tax"})  # what a receipt has several of
 _OF_AN_ITEM = frozenset({"description", "quantity", "price", "rate", "amount"})
@@ -83,10 +85,11 @@ def in_lines(fields: Json) -> Json:
     """Write each good and each tax of a receipt as people do, in one line instead of three."""
     if not isinstance(fields, Mapping) or not fields.keys() >= _LISTED:
         return fields
-    return {
+    lines = {
         name: [_as_line(item) for item in value] if name in _LISTED and isinstance(value, list) else value
         for name, value in fields.items()
     }
+    return {**lines, "amount": _written(fields["amount"], "{:.2f}") or None} if "amount" in fields else lines
 
 
 def _as_line(item: Json) -> Json:
@@ -108,7 +111,7 @@ def flatten(fields: Json, path: str = "", *, absent: str | None = None) -> Itera
 
     A value that carries its confidence and box counts as its text alone. What is null is left out, or is `absent`.
     """
-    if isinstance(fields, Mapping) and "text" in fields and len(fields) > 1 and fields.keys() <= _OF_A_VALUE:
+    if _is_value(fields):
         yield str(fields.get("label", path)), str(fields["text"])
     elif isinstance(fields, Mapping):
         for key, value in fields.items():
@@ -117,15 +120,16 @@ def flatten(fields: Json, path: str = "", *, absent: str | None = None) -> Itera
         for item in fields:
             yield from flatten(item, path, absent=absent)
     elif fields is not None:
-        yield path, str(fields)
+        whole = isinstance(fields, float) and fields.is_integer()
+        yield path, f"{fields:.0f}" if whole else str(fields)
     elif absent is not None:
         yield path, absent
 
 
-def flow(pages: Iterable[Page]) -> Iterator[Page]:
+def flow(pages: Iterable[Page], source: str = "") -> Iterator[Page]:
     """Move what a page continues to the paragraph that it continues; each page comes when the next is known."""
     held: Page | None = None
-    for page in map(_named, pages):
+    for page in (_named(page, source) for page in pages):
         if held is not None:
             held, page = _joined(held, page)
             yield held
@@ -134,11 +138,12 @@ def flow(pages: Iterable[Page]) -> Iterator[Page]:
         yield held
 
 
-def _named(page: Page) -> Page:
-    """Say in its place that a page could not be read."""
+def _named(page: Page, source: str) -> Page:
+    """Say in its place that a page could not be read, without the name of the file."""
     if page.status.kind != "failed":
         return page
-    return replace(page, blocks=(Block(kind="page_header", text=f"page {page.number} {page.status}"),))
+    status = replace(page.status, reason=page.status.reason.removeprefix(f"{source}: "))
+    return replace(page, blocks=(Block(kind="page_header", text=f"page {page.number} {status}"),))
 
 
 def _joined(before: Page, after: Page) -> tuple[Page, Page]:
@@ -237,3 +242,12 @@ def _otsl_cell(cell: Block) -> str:
     if cell.kind not in HEADERS and not cell.text:
         return "<ecel>"
     return f"<{_TOKEN_OF_KIND.get(cell.kind, 'fcel')}>{cell.text}"
+
+
+def value_of(fields: Json) -> Json:
+    """Return a value that carries its confidence and box as its text alone, any other as it is."""
+    return fields["text"] if _is_value(fields) else fields
+
+
+def _is_value(fields: Json) -> TypeGuard[Mapping[str, Json]]:
+    return isinstance(fields, Mapping) and "text" in fields and len(fields) > 1 and fields.keys() <= _OF_A_VALUE

@@ -1,13 +1,10 @@
 """Word documents: paragraphs, headings, lists and tables, with formulas as real equations."""
 
-import io
-import re
-import zipfile
 from collections.abc import Iterator
-from html import escape
 
 from unrender.documents import Block, Document
 from unrender.errors import NotationError
+from unrender.formats import office
 from unrender.formats.blocks import (
     HEADERS,
     LISTS,
@@ -24,15 +21,10 @@ from unrender.formats.formulas.omml import formula_to_omml
 from unrender.formats.markdown import expanded
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _KIND = "application/vnd.openxmlformats-officedocument.wordprocessingml"
-_DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _DEEPEST = 6
 _LARGEST = 32  # half points of the first heading
 _SMALLER = 3  # of each next
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same document gives the same bytes
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff\ud800-\udfff]")  # not allowed in XML
 _SWALLOWED = frozenset({"merged_left", "merged_both"})
 _BORDERS = "".join(
     f'<w:{side} w:val="single" w:sz="4" w:color="auto"/>'
@@ -44,35 +36,13 @@ def write_docx(document: Document) -> bytes:
     """Write a .docx file; a formula without a known meaning stands there as LaTeX."""
     body = "".join(part for block in expanded(document.blocks) for part in _write(block))
     parts = {
-        "[Content_Types].xml": _types(),
-        "_rels/.rels": _relations({"officeDocument": "word/document.xml"}),
+        "_rels/.rels": office.relations(("officeDocument", "word/document.xml")),
         "word/document.xml": f'<w:document xmlns:w="{_WORD}" xmlns:m="{MATH}"><w:body>{body}</w:body></w:document>',
-        "word/_rels/document.xml.rels": _relations({"styles": "styles.xml"}),
+        "word/_rels/document.xml.rels": office.relations(("styles", "styles.xml")),
         "word/styles.xml": _styles(),
     }
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in parts.items():
-            archive.writestr(zipfile.ZipInfo(name, _DATE), _DECLARATION + text, zipfile.ZIP_DEFLATED)
-    return file.getvalue()
-
-
-def _types() -> str:
-    overrides = "".join(
-        f'<Override PartName="/word/{name}.xml" ContentType="{_KIND}.{kind}+xml"/>'
-        for name, kind in (("document", "document.main"), ("styles", "styles"))
-    )
-    relations = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    plain = '<Default Extension="xml" ContentType="application/xml"/>'
-    return f'<Types xmlns="{_PACKAGE}/content-types">{relations}{plain}{overrides}</Types>'
-
-
-def _relations(targets: dict[str, str]) -> str:
-    links = "".join(
-        f'<Relationship Id="r{number}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
-        for number, (kind, target) in enumerate(targets.items())
-    )
-    return f'<Relationships xmlns="{_PACKAGE}/relationships">{links}</Relationships>'
+    kinds = {"word/document.xml": f"{_KIND}.document.main+xml", "word/styles.xml": f"{_KIND}.styles+xml"}
+    return office.pack(parts, kinds)
 
 
 def _styles() -> str:
@@ -118,12 +88,8 @@ def _paragraph(text: str, *, style: str = "", face: str = "", bold: bool = False
 
 def _run(text: str, look: str = "") -> str:
     properties = f"<w:rPr>{look}</w:rPr>" if look else ""
-    lines = [f'<w:t xml:space="preserve">{escape(_clean(line), quote=False)}</w:t>' for line in text.split("\n")]
+    lines = [f'<w:t xml:space="preserve">{office.text(line)}</w:t>' for line in text.split("\n")]
     return f"<w:r>{properties}{'<w:br/>'.join(lines)}</w:r>" if text else ""
-
-
-def _clean(text: str) -> str:
-    return _CONTROL.sub("", text)
 
 
 def _formula(latex: str, *, display: bool) -> str:

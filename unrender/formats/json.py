@@ -17,6 +17,9 @@ from unrender.errors import NotationError
 from unrender.formats.blocks import has_fields, one_page
 
 _JSON_TYPES = {str: str, bool: bool, int: int | float, float: int | float}
+# A list or an object of nothing but numbers; line ends within texts are escaped, so that no text looks like one
+_ENTRY = r'(?:"\w+": )?-?\d[\d.e+-]*'
+_NUMBERS = re.compile(rf"(?P<open>[\[{{]) *\n *(?P<inside>{_ENTRY}(?:,\n *{_ENTRY})*)\n *(?P<close>[\]}}])")
 _MAX_DEPTH = 100
 _TOO_DEEP = f"The JSON is nested more than {_MAX_DEPTH} deep."
 SEPARATOR = "<sep/>"
@@ -30,7 +33,16 @@ _CATEGORY = re.compile(r"<([^<>/\s]+)/>")
 def write_json(document: Document) -> str:
     """Write the fields where that is all there is (a list of them for several blocks), else the whole document."""
     fields = _fields_alone(document)
-    return json.dumps(to_dict(document) if fields is None else fields, ensure_ascii=False, indent=2)
+    return dump(to_dict(document) if fields is None else fields)
+
+
+def dump(value: Json) -> str:
+    """Write JSON for people: indented, but a box or a pair of numbers in one line."""
+    return _NUMBERS.sub(_in_one_line, json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _in_one_line(match: re.Match[str]) -> str:
+    return re.sub(r",\n *", ", ", f"{match['open']}{match['inside']}{match['close']}")
 
 
 def parse_json(text: str) -> Document:

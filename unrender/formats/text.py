@@ -6,12 +6,15 @@ CSV is a row of fields for each receipt or form, under the names of the fields; 
 import csv
 import io
 import re
+from collections.abc import Sequence
 
 from unrender.documents import Block, Document, join_blocks
 from unrender.errors import NotationError
 from unrender.formats.blocks import (
+    FILE,
     LISTS,
     MERGED,
+    PAGE,
     as_lines,
     captions,
     flatten,
@@ -20,6 +23,7 @@ from unrender.formats.blocks import (
     is_formula,
     list_items,
     one_page,
+    split_formulas,
 )
 from unrender.formats.markdown import expanded
 
@@ -51,7 +55,18 @@ def _write(block: Block, *, strict: bool) -> str:
         return "\n".join([*captions(block), *rows])
     if block.kind in LISTS:
         return "\n".join(f"{mark} {_write(item, strict=strict)}" for mark, item in list_items(block))
-    return "\n".join(part for part in (block.text, *(_write(child, strict=strict) for child in block.children)) if part)
+    own = _with_formulas(block.text) if block.kind != "code" else block.text
+    return "\n".join(part for part in (own, *(_write(child, strict=strict) for child in block.children)) if part)
+
+
+def _with_formulas(text: str) -> str:
+    """Write the formulas within a text in Unicode; what has no such form stays as it is."""
+    return "".join(_inline(piece) if is_latex else piece for piece, is_latex in split_formulas(text))
+
+
+def _inline(latex: str) -> str:
+    written = _formula(latex, strict=False)
+    return f"${latex}$" if written == latex and "\\" in latex else written
 
 
 def _formula(latex: str, *, strict: bool) -> str:
@@ -67,9 +82,13 @@ def _formula(latex: str, *, strict: bool) -> str:
 
 def write_csv(document: Document) -> str:
     """Write fields, else tables; a NotationError when there is neither."""
-    blocks = expanded(document.blocks)
-    with_fields = [block for block in blocks if has_fields(block)]
-    tables = [block for block in blocks if block.kind == "table"]
+    return write_csv_together([document])
+
+
+def write_csv_together(documents: Sequence[Document]) -> str:
+    """Write the rows of several documents as one table; that of fields says which file each row is of."""
+    with_fields = blocks_of_fields(documents)
+    tables = [block for document in documents for block in expanded(document.blocks) if block.kind == "table"]
     if not with_fields and not tables:
         raise NotationError("CSV can express fields and tables only, and this document has neither.")
     rows = _records(with_fields) if with_fields else [row for table in tables for row in _cells(table)]
@@ -78,15 +97,34 @@ def write_csv(document: Document) -> str:
     return text.getvalue().removesuffix("\n")
 
 
-def _records(blocks: list[Block]) -> list[list[str]]:
+def blocks_of_fields(documents: Sequence[Document]) -> list[tuple[dict[str, str], Block]]:
+    """Return every block of fields with what tells it from the others: its file, its page, where there are several."""
+    found = [
+        (document.source, str(page.number), block)
+        for document in documents
+        for page in document.pages
+        for block in expanded(page.blocks)
+        if has_fields(block)
+    ]
+    paged = len({(source, number) for source, number, _ in found}) > len({source for source, _, _ in found})
+    labelled = []
+    for source, number, block in found:
+        labels = {FILE: source} if len(documents) > 1 else {}
+        labelled.append((labels | {PAGE: number} if paged else labels, block))
+    return labelled
+
+
+def _records(blocks: list[tuple[dict[str, str], Block]]) -> list[list[str]]:
     """Return the names of all fields, and a row of values for each block; several values of a name share a cell."""
     records: list[dict[str, list[str]]] = []
-    for block in blocks:
-        records.append({})
+    for labels, block in blocks:
+        records.append({name: [label] for name, label in labels.items()})
         for path, value in flatten(block.fields, absent=""):
             records[-1].setdefault(path or "value", []).append(value)
     names = list(dict.fromkeys(name for record in records for name in record))
-    return [names, *([", ".join(record.get(name, [])) for name in names] for record in records)]
+    parted = {name.rpartition(".")[0] for name in names}  # null in one receipt, several columns in another
+    kept = [name for name in names if name not in parted]
+    return [kept, *(["; ".join(record.get(name, [])) for name in kept] for record in records)]
 
 
 def _cells(table: Block) -> list[list[str]]:

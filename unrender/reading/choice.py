@@ -40,7 +40,7 @@ _ROW, _TALL, _FEWEST = 1.6, 4.0, 4  # of the letters' height: a row, what is no 
 _GAP, _WITH_GAP = 0.2, 0.15  # of the width: what stands between a good and its price; share of rows with such a gap
 _EDGES = (2, 98)  # per cent of the letters between which the text is
 _FEW_LINES, _MANY_LINES = 6, 32  # pieces of lines that are looked at in a small picture, and in a full one
-_SPEAKS = 5  # amounts and words of receipts among them that make a receipt
+_SPEAKS, _SPEAKS_BRIEFLY = 5, 4  # amounts and words of receipts among them that make a receipt; a small one
 _TRADE = (keywords.TOTAL, keywords.CASH, keywords.CHANGE, keywords.TAX, keywords.RECEIPT)
 _RUN = re.compile(r"[^\W\d_]{3,}")
 _FUNCTION = re.compile(
@@ -63,25 +63,32 @@ class Spelled:
 
 def choose_task(source: Input, crop: tuple[float, ...] | None = None, memory: PageMemory = PAGE_MEMORY) -> str:
     """Return the task that a source looks like; `crop` is the part that is wanted, as shares of the page."""
+    return look_at(source, crop, memory) or tasks.DEFAULT  # who reads it will say what is wrong
+
+
+def look_at(source: Input, crop: tuple[float, ...] | None = None, memory: PageMemory = PAGE_MEMORY) -> str | None:
+    """Return the task that a source looks like; None where it cannot be opened."""
     if PAGE not in checkpoints.embedded_names() or _is_ink(source):
         return tasks.DEFAULT
     try:
         pages = open_pages(source.source, _DPI if crop is None else _CROP_DPI, source.name, memory)
         if len(pages) > 1 and crop is None:
-            return PAGE
+            return RECEIPT if all(look(pages[index]) == RECEIPT for index in (0, -1)) else PAGE
         image = pages[source.pages[0] - 1 if source.pages else 0]
         return look(image if crop is None else cut_out(image, crop))
     except (UnrenderError, IndexError):
-        return tasks.DEFAULT  # who reads it will say what is wrong
+        return None
 
 
 def look(image: Image.Image) -> str:
     """Say by its strokes, and by what a quick look reads in them, which task a picture is for."""
     letters = _find_letters(image)
-    if not _fills_page(letters):
-        return _by_words(_spell(image, _FEW_LINES))
     readable = RECEIPT in checkpoints.embedded_names() and find_spec("rapidocr") is not None  # finds its words
-    if readable and (_stands_like_receipt(letters) or _speaks_like_receipt(image, letters)):
+    if not _fills_page(letters):
+        chosen = _by_words(_spell(image, _FEW_LINES))
+        brief = chosen == TEXT and readable and _speaks_like_receipt(image, letters, _SPEAKS_BRIEFLY)
+        return RECEIPT if brief else chosen
+    if readable and (_stands_like_receipt(letters) or _speaks_like_receipt(image, letters, _SPEAKS)):
         return RECEIPT
     return PAGE
 
@@ -176,14 +183,14 @@ def _width(letters: Boxes) -> float:
     return float(letters[:, 2].max() - letters[:, 0].min())
 
 
-def _speaks_like_receipt(image: Image.Image, letters: Boxes) -> bool:
+def _speaks_like_receipt(image: Image.Image, letters: Boxes, least: int) -> bool:
     """Say whether a picture that is not wide has amounts, and words that stand on receipts."""
     if _width(letters) > _NOT_WIDE * float(np.median(letters[:, 3] - letters[:, 1])):
         return False
     texts = [piece.text for piece in _spell(image, _MANY_LINES)]
     amounts = sum(AMOUNT.search(text) is not None for text in texts)
     trade = sum(words.search(keywords.fold(text)) is not None for text in texts for words in _TRADE)
-    return amounts > 0 and amounts + trade >= _SPEAKS
+    return amounts > 0 and amounts + trade >= least
 
 
 def _stands_like_receipt(letters: Boxes) -> bool:

@@ -73,8 +73,10 @@ async def tell(work: Work, pool: Pool, mailbox: Mailbox, seconds: float, finish:
                 yield _event("error", _too_slow(seconds).body)
                 return
             news = asyncio.create_task(mailbox.wait())
-            await _first(result, news, min(left, _KEEP_ALIVE_SECONDS))
-            news.cancel()
+            try:
+                await _first(result, news, min(left, _KEEP_ALIVE_SECONDS))
+            finally:  # also when the client goes away: a task that nobody ends complains when it is collected
+                news.cancel()
             latest = mailbox.take()
             yield ": reading\n\n" if latest is None else _event("text", {"page": latest[0], "text": latest[1]})
             await asyncio.sleep(_PAUSE_SECONDS)

@@ -16,6 +16,20 @@ from unrender.errors import LatexError, UnrenderError
 
 _LONGEST_QUOTE = 200
 _T = TypeVar("_T")
+_WITHOUT_QUOTE = frozenset({"missing", "extra_forbidden"})
+_LIMITS = {
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
+    "bool_parsing": "true or false",
+    "greater_than_equal": "at least {}",
+    "less_than_equal": "at most {}",
+    "string_too_long": "at most {} characters long",
+}
+_FORMS = {
+    "pages": "give page numbers such as 1-4,7",
+    "crop": "give left,top,right,bottom, each from 0 to 1, such as 0,0.5,1,1",
+    "model": "give the name of one of the models at /v1/models",
+}
 _OPTION = re.compile(r"--(task|model|format|beam|n-best|max-tokens|pages|question)\b")
 
 
@@ -75,10 +89,30 @@ def describe(errors: "list[Mapping[str, object]]") -> str:
     for error in errors:
         location = error["loc"]
         names = [str(name) for name in location if name not in ("query", "body")] if isinstance(location, tuple) else []
-        given = repr(error.get("input"))
-        quote = f", got {given}" if len(given) <= _LONGEST_QUOTE and error["type"] != "missing" else ""
-        parts.append(f"{'.'.join(names) or 'body'}: {error['msg']}{quote}")
+        given = _quoted(error.get("input"))
+        kind = str(error["type"])
+        quote = f", got {given}" if len(given) <= _LONGEST_QUOTE and kind not in _WITHOUT_QUOTE else ""
+        parts.append(f"{'.'.join(names) or 'body'}: {_sentence(kind, names, error)}{quote}")
     return "; ".join(parts) + "."
+
+
+def _sentence(kind: str, names: list[str], error: Mapping[str, object]) -> str:
+    """Say what pydantic found in the words of the API."""
+    context = error.get("ctx")
+    limits = context if isinstance(context, Mapping) else {}
+    if kind == "extra_forbidden":
+        return "there is no such field"
+    if kind == "string_pattern_mismatch":
+        return _FORMS.get(names[-1] if names else "", "this has not the form that /docs describes")
+    if kind == "missing":
+        return "this field is missing"
+    if kind in _LIMITS:
+        return f"must be {_LIMITS[kind].format(*limits.values())}"
+    return str(error["msg"])
+
+
+def _quoted(value: object) -> str:
+    return repr(value.decode(errors="replace") if isinstance(value, bytes) else value)
 
 
 def _in_fields(sentence: str) -> str:

@@ -15,8 +15,12 @@ _TYPES = {
     ".png": "image/png",
 }
 _HEADERS = {"Cache-Control": "no-cache"}
-_FOR_PEOPLE = re.compile(rb"^[ \t]*(?://.*|/\*\*.*\*/)?\n|^[ \t]+", re.MULTILINE)
+_FOR_PEOPLE = re.compile(rb"^[ \t]*(?://.*|/\*\*.*\*/)?\n|^[ \t]+|(?<=[;{,]) // .*$", re.MULTILINE)
 
+# Blanks around signs are for people too; lines with several templates or regular expressions stay as they are
+_CODE = rb"""(?:[^"'`/\n]|"[^"\n]*")*"""
+_PLAIN_LINE = re.compile(rb"^" + _CODE + rb"(?:`[^`\n]*`" + _CODE + rb")?$", re.MULTILINE)
+_SIGN_SPACE = re.compile(rb'("[^"]*"|`[^`]*`)| ?([][(){},;:?=<>&|*]+) ?')
 _CSS_SPACE = re.compile(rb"\s*([{};])\s*|(?<=[:,])[ \t]+")
 
 
@@ -29,7 +33,9 @@ def page_routes() -> APIRouter:
             path = "/" if entry.name == "index.html" else f"/{entry.name}"
             content = entry.read_bytes() if ending == ".png" else _FOR_PEOPLE.sub(b"", entry.read_bytes())
             if ending == ".css":
-                content = _CSS_SPACE.sub(rb"\1", content)
+                content = _CSS_SPACE.sub(rb"\1", content).replace(b";}", b"}")
+            if ending == ".js":
+                content = _PLAIN_LINE.sub(lambda line: _SIGN_SPACE.sub(rb"\1\2", line[0]), content)
             router.add_api_route(path, _serving(content, _TYPES[ending]), methods=["GET"])
     return router
 

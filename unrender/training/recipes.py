@@ -57,8 +57,8 @@ FORMULA = PreparedCourse(
     stages=(
         Stage(samples=16_000, max_tokens=6, batch=16, mix=_PRINTED),
         Stage(samples=40_000, max_tokens=10, batch=16, mix=_PRINTED),
-        Stage(samples=70_000, max_tokens=20, batch=16, mix=_SOME_HAND),
-        Stage(samples=70_000, max_tokens=40, batch=24, mix=_ALL),
+        Stage(samples=80_000, max_tokens=20, batch=16, mix=_SOME_HAND),
+        Stage(samples=80_000, max_tokens=40, batch=24, mix=_ALL),
         Stage(samples=500_000, max_tokens=150, batch=24, cost=1_200_000, mix=_ALL, learning_rate=0.8),
         Stage(samples=700_000, max_tokens=150, batch=24, cost=1_200_000, mix=_OFFICIAL, learning_rate=0.8, fade=0.02),
     ),
@@ -96,12 +96,12 @@ _PEOPLE = (
 FURTHER = replace(
     FORMULA,
     stages=(
-        Stage(samples=70_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6, fade=0.01),
+        Stage(samples=80_000, max_tokens=150, batch=20, cost=1_000_000, mix=_PEOPLE, learning_rate=0.6, fade=0.01),
     ),
     recipe=replace(
         FORMULA.recipe,
         naming=0.3,
-        samples=70_000,
+        samples=80_000,
         schedule=Schedule(peak=1e-3, warm_up=300),
         half=True,
         seed=12,
@@ -209,7 +209,7 @@ DONUT_TEXT = PreparedCourse(
     sets="donut",
     stages=(
         Stage(samples=1_600, max_tokens=60, batch=4, cost=150_000, mix=_STRIPS),
-        Stage(samples=8_200, max_tokens=150, batch=4, cost=170_000, mix=_STRIPS, fade=0.3),
+        Stage(samples=8_200, max_tokens=150, batch=4, cost=180_000, mix=_STRIPS, fade=0.3),
     ),
     recipe=replace(FORMULA.recipe, naming=0.3, average=0.995, samples=8_200, half=True, seed=30),
     augmentation=_SCANNED,

@@ -20,6 +20,8 @@ _MARKS = {
 }  # fmt: skip
 _STRETCHES = frozenset({"widehat", "widetilde", "overline", "underline", "overrightarrow", "overleftarrow",
                         "overleftrightarrow", "overbrace", "underbrace"})  # fmt: skip
+_SIGNS = frozenset("+-−±∓")  # after what follows they belong to the next term, as in = -2; browsers do not know that
+_BEFORE_A_TERM = frozenset({"relation", "binary", "open", "punctuation"})
 _ALIGN = {"l": "left", "c": "center", "r": "right"}
 
 
@@ -33,11 +35,12 @@ def formula_to_mathml(text: str, *, display: bool = True) -> str:
 
 def _row(row: formulas.Row | None) -> str:
     """Write a row as exactly one element."""
-    parts = [_write(item) for item in row.items] if row is not None else []
+    items = row.items if row is not None else ()
+    parts = [_write(item, before) for before, item in zip((None, *items), items, strict=False)]
     return parts[0] if len(parts) == 1 else f"<mrow>{''.join(parts)}</mrow>"
 
 
-def _write(item: formulas.Math | None) -> str:
+def _write(item: formulas.Math | None, before: formulas.Math | None = None) -> str:
     match item:
         case None:
             return "<mrow></mrow>"
@@ -51,7 +54,8 @@ def _write(item: formulas.Math | None) -> str:
         case formulas.Word(text, font, function):
             return _word("".join(in_font(letter, font) for letter in text), function)
         case formulas.Sign():
-            return _sign(item)
+            term = isinstance(before, formulas.Sign) and before.role in _BEFORE_A_TERM
+            return f'<mo form="prefix">{item.character}</mo>' if term and item.character in _SIGNS else _sign(item)
         case formulas.Space(em):
             return f'<mspace width="{em:.3g}em"></mspace>'
         case formulas.Row():

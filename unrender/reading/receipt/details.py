@@ -11,6 +11,8 @@ from unrender.reading.receipt.fields import Found
 from unrender.reading.receipt.rows import DATE, Row, find_currency, parse_amount, parse_date, parse_time
 
 _RATE = re.compile(r"(\d{1,2}(?:[.,]\d{1,3})?)\s?%")
+_TAX_ROWS = 5  # below a row that speaks of tax where its table may go on
+_ROUNDING = 0.02  # of an amount of tax
 _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,18}\d")
 _FEWEST_DIGITS, _MOST_DIGITS = 7, 14
 _HEAD = 0.4  # of the rows: above, a number that looks like a phone's is one
@@ -27,6 +29,7 @@ _TIMES = re.compile(
     rf"(?<![\w.,])({_NUMBER})\s?{_UNIT}\s?[X\u00d7*@](?=[\s\d€$£])|(?<![\w.,])X\s?({_NUMBER})(?![\w.,])", re.IGNORECASE
 )
 _BEHIND = re.compile(r"\s(\d{1,3})\s?[X\u00d7]$", re.IGNORECASE)
+_COUNTED = re.compile(rf"(?<!\w)[X\u00d7]\s?{_NUMBER}\s*$", re.IGNORECASE)
 _FIRST = re.compile(r"^(\d{1,2})\s?(?:[X\u00d7]\s?)?(?=[^\W\d])", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _MOST = 200  # goods of one receipt
@@ -103,19 +106,32 @@ def _time(rows: Sequence[Row], day: Found | None) -> str | None:
 
 
 def _tax(rows: Sequence[Row], total: float | None) -> tuple[TaxLine, ...]:
-    """Take rows that speak of tax and have an amount below the total; the smallest amount of a row is the tax."""
+    """Take rows that speak of tax and have an amount below the total; the smallest amount of a row is the tax.
+
+    A row with a net amount too, or below a row that speaks of tax, counts if the rate makes the one of the other.
+    """
     lines: list[TaxLine] = []
-    for row in rows:
-        strong = keywords.STRONG_TOTAL.search(row.folded) or keywords.PARTIAL.search(row.folded)
-        if not keywords.TAX.search(row.folded) or strong:
-            continue
-        rate = _RATE.search(row.text)
+    named = -_TAX_ROWS
+    for number, row in enumerate(rows):
+        speaks = keywords.TAX.search(row.folded)
+        named = number if speaks else named
+        shown = _RATE.search(row.text)
+        rate = float(shown[1].replace(",", ".")) if shown else None
         amounts = [money.value for money in row.amounts if total is None or abs(money.value) < total]
-        if amounts:
-            line = TaxLine(float(rate[1].replace(",", ".")) if rate else None, min(amounts, key=abs))
+        plain = speaks and not (keywords.STRONG_TOTAL.search(row.folded) or keywords.PARTIAL.search(row.folded))
+        if amounts and (plain or (number - named < _TAX_ROWS and _rate_fits(rate, amounts))):
+            line = TaxLine(rate, min(amounts, key=abs))
             if line not in lines:
                 lines.append(line)
     return tuple(lines)
+
+
+def _rate_fits(rate: float | None, amounts: Sequence[float]) -> bool:
+    """Say whether the smallest amount is so many per cent of another."""
+    if not rate:
+        return False
+    tax, *others = sorted(amounts, key=abs)
+    return any(abs(net * rate / 100 - tax) <= _ROUNDING for net in others)
 
 
 def _payment(rows: Sequence[Row]) -> str | None:
@@ -168,15 +184,22 @@ def find_items(rows: Sequence[Row], total: float | None) -> tuple[Item, ...]:
 
 def _is_sum(row: Row) -> bool:
     """Say whether a row begins the sums: it has an amount and is called total, tax or payment."""
-    sums = (keywords.PARTIAL, keywords.TOTAL, keywords.TAX, keywords.CASH, keywords.CHANGE)
-    return bool(row.amounts) and any(words.search(row.label) for words in sums)
+    sums = (keywords.TOTAL, keywords.TAX, keywords.CASH, keywords.CHANGE)
+    if not row.amounts:
+        return False
+    rebate = row.amounts[-1].value < 0  # goods may follow it
+    return any(words.search(row.label) for words in (sums if rebate else (keywords.PARTIAL, *sums)))
 
 
 def _item(row: Row, waiting: str) -> Item | None:
     price = row.amounts[-1].value
     times = _TIMES.search(row.folded)
     quantity = _number(times[1] or times[2]) if times else 1.0
-    text = row.text[: times.start()] if times and times[1] else row.without_amounts()
+    text = row.text[: times.start()] if times and times[1] else ""
+    if not _LETTERS.search(text):
+        text = row.without_amounts()
+    if times and times[2]:  # Croissant x2
+        text = _COUNTED.sub("", text)
     behind = _BEHIND.search(text)
     if behind is not None:
         quantity, text = float(behind[1]), text[: behind.start()]

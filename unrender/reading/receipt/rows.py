@@ -32,9 +32,10 @@ _SIGNS = {sign: code for code, signs in CURRENCIES.items() for sign in signs} | 
 _SIGN = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
 _PRINTED = re.compile(rf"(?<![A-Z])({_SIGN})(?![A-Z])", re.IGNORECASE)
 AMOUNT = re.compile(
-    rf"(?<![\d.,])(?:(?:{_SIGN})\s?)?-?\d{{1,3}}(?:[.,']?\d{{3}})*[.,]\d\d(?![\d%])(?:\s?(?:{_SIGN})(?![A-Z]))?(?![.,/:-]\d)",
+    rf"(?<![\d.,])(?:-(?={_SIGN}))?(?:(?:{_SIGN})\s?)?-?\d{{1,3}}(?:[.,']?\d{{3}})*[.,]\d\d(?![\d%])(?:\s?(?:{_SIGN})(?![A-Z]))?(?![.,/:-]\d)",
     re.IGNORECASE,
 )
+_MINUS = re.compile(rf"-(?:{_SIGN})\s?$", re.IGNORECASE)  # before the currency
 _BARE = re.compile(r"-?\d[\d.,']*[.,]\d\d(?!\d)")
 _NAMES = (  # English, German, French, Spanish, Italian and Dutch, folded; any beginning of three letters or more
     "JANUARY JANUAR JANVIER ENERO GENNAIO JANUARI",
@@ -154,7 +155,8 @@ def parse_amount(text: str) -> float | None:
         return None
     digits = match[0].replace(",", ".").replace("'", "")
     whole, _, cents = digits.rpartition(".")
-    return float(f"{whole.replace('.', '')}.{cents}")
+    minus = "-" if _MINUS.search(text[: match.start()]) else ""
+    return float(f"{minus}{whole.replace('.', '')}.{cents}")
 
 
 def is_currency_word(text: str) -> bool:

@@ -14,7 +14,6 @@ import { drawStrip, markStrip } from "./strip.js";
 import { leaveWelcome, offerExamples, readExample } from "./welcome.js";
 
 const PAUSE = 400; // milliseconds without a stroke before a drawing is read
-const ENLARGED = 1.6; // small pictures are shown this much larger
 
 let reading = new AbortController();
 let model = ""; // the one a person chose
@@ -89,20 +88,21 @@ function look(change) {
     return show(known);
   }
   item.status = "waiting";
-  run();
+  return run();
 }
 
 const keyOf = ({ page, crop, model: read }) => JSON.stringify([page, crop, read]);
 
 /** Show the picture of an item; the view stays when only the crop changes. */
 function put(item, stays = false) {
-  if (!stays || picture.shown !== item.image) picture.show(item.image);
+  if (!stays || picture.shown !== item.image) picture.show(item.image, item.wide);
   picture.crop = item.crop;
   if (stays && !item.crop) picture.reset();
   clearResult();
   at("work").hidden = false;
   document.body.classList.add("working");
   at("viewer").hidden = item.drawn ?? false;
+  at("result").hidden = item.status === "failed";
   picture.onZoom();
   at("pager").hidden = item.pages < 2;
   at("pages").textContent = item.pages;
@@ -117,6 +117,14 @@ at("page").addEventListener("change", (event) => {
   const page = Math.round(Number(event.target.value));
   if (page >= 1 && page <= state.item.pages) look({ page });
   else event.target.value = state.item.page;
+});
+
+at("every").addEventListener("click", async () => {
+  const { item } = state;
+  for (let page = 1; page <= item.pages; page++) {
+    if (!item.latest.has(page)) await look({ page });
+    if (state.item !== item || item.status === "left") return; // something else is wanted, or nothing more
+  }
 });
 
 // Zoom, crop, and back to the whole.
@@ -193,15 +201,16 @@ at("cancel").addEventListener("click", () => {
 
 async function readItem(item, signal) {
   const several = state.items.length > 1 ? ` ${state.items.indexOf(item) + 1} of ${state.items.length}` : "";
-  say(`Reading${several} ...`);
+  say(`Reading${several}${item.pages > 1 ? `, page ${item.page} of ${item.pages}` : ""} ...`);
   Object.assign(item, { status: "reading", problem: null });
+  if (item === state.item) at("result").hidden = false;
   markStrip();
   try {
     if (!item.image) await loadPage(item, signal);
     const result = await readPicture(item, signal);
     item.status = "done";
     if (item === state.item) await show(result);
-    const as = at("model").options[0]?.value || item.model ? "" : ` as ${result.document.task}`;
+    const as = at("model").options[0]?.value || item.model ? "" : ` as a ${result.document.task}`;
     say(several ? `Read${several}${as}.` : `Read in ${result.seconds.toFixed(1)} s${as}.`);
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return void (item.status === "reading" && (item.status = "waiting"));
@@ -211,6 +220,7 @@ async function readItem(item, signal) {
       clearResult();
       complain(error.message);
       at("work").hidden = !item.image; // a file that is no picture leaves nothing to see
+      at("result").hidden = true;
     }
   }
   markStrip();
@@ -226,7 +236,6 @@ async function loadPage(item, signal) {
     image = await decoded(page.picture);
   }
   signal.throwIfAborted();
-  image.style.width = `${ENLARGED * image.naturalWidth}px`; // at most: the style sheet keeps it in its frame
   item.image = image;
   if (item === state.item) put(item);
 }
@@ -253,11 +262,10 @@ async function readPicture(item, signal) {
 
 function restore(entry) {
   const image = element("img", { alt: "What was read", src: entry.picture });
-  image.style.width = `${ENLARGED * entry.document.pages[0].width}px`;
   image.decode().then(async () => {
     const file = await toFile(cut(image), entry.document.source || "picture");
     leave();
-    const item = makeItem(file, { model: entry.document.model, image, status: "done" });
+    const item = makeItem(file, { model: entry.document.model, image, wide: entry.document.pages[0].width, status: "done" });
     const result = History.revive(entry, { seen: () => cut(image), id: entry.id, entry: entry.id });
     item.results.set(keyOf(item), result);
     item.latest.set(1, result);

@@ -6,7 +6,7 @@ import { build, element, pointing } from "./markup.js";
 export function drawBlocks(panel, markup, onPoint) {
   const parts = [...build(markup).children].filter((part) => part.localName === "section");
   const blocks = parts.map((part, index) => {
-    const block = element("div", { className: "block", tabIndex: 0 }, ...part.childNodes);
+    const block = element("div", { className: "block part", tabIndex: 0 }, ...part.childNodes);
     pointing(block, index, onPoint);
     return block;
   });
@@ -15,7 +15,8 @@ export function drawBlocks(panel, markup, onPoint) {
 
 /** Light one block; with `scroll`, bring it into view inside its panel. */
 export function lightBlock(panel, index, scroll = false) {
-  [...panel.children].forEach((block, place) => block.classList.toggle("lit", place === index));
-  const block = panel.children[index];
+  const parts = [...panel.querySelectorAll(".part")];
+  parts.forEach((part, place) => part.classList.toggle("lit", place === index));
+  const block = parts[index];
   if (scroll && block) panel.scrollTop = block.offsetTop - panel.clientHeight / 3;
 }

@@ -67,6 +67,7 @@ export class Sheet {
   begin(event) {
     event.preventDefault();
     this.canvas.setPointerCapture(event.pointerId);
+    this.canvas.focus();
     this.stroke = { width: PENS[this.tool], points: [] };
     if (this.stroke.width) this.change([...this.strokes, this.stroke]);
     this.go(event);

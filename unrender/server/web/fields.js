@@ -32,37 +32,53 @@ export function correctedFields({ page, fields }) {
     const last = steps.pop();
     const owner = steps.reduce((part, step) => part[step], all);
     const { confidence, ...known } = owner[last] && typeof owner[last] === "object" ? owner[last] : {};
-    owner[last] = Object.keys(known).length ? { ...known, text: value } : value || null;
+    const plain = typeof owner[last] === "number" && value.trim() && isFinite(value) ? Number(value) : value || null;
+    owner[last] = Object.keys(known).length ? { ...known, text: value } : plain;
   }
   return all.whole;
 }
 
 /** The fields of several results as a table: a row for each, under the names of the fields. */
 export function toCsv(rows) {
-  const names = [...new Set(rows.flat().map(({ name }) => name))];
+  const column = ({ path, name }) => path?.filter((step) => typeof step === "string").join(".") || name;
+  const all = [...new Set(rows.flat().map(column))];
+  // Null in one receipt, several columns in another
+  const names = all.filter((name) => !all.some((other) => other.startsWith(`${name}.`)));
   const quote = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
   const line = (values) => values.map(quote).join(",");
-  return [line(names), ...rows.map((fields) => line(names.map((name) => fields.find((field) => field.name === name)?.value ?? "")))].join("\n");
+  const cell = (fields, name) => fields.filter((field) => column(field) === name).map(({ value }) => value).join("; ");
+  return [line(names), ...rows.map((fields) => line(names.map((name) => cell(fields, name))))].join("\n");
 }
 
 /** Make the form; tells which field is pointed at, and when one is changed. */
 export function makeForm(fields, { onPoint, onChange }) {
-  const rows = fields.map((field, index) => {
-    const input = element("input", { type: "text", value: field.value, placeholder: "not found", autocomplete: "off", spellcheck: false });
-    const note = element("span", { className: "hint" });
-    const row = element("label", { className: "row" }, element("span", {}, field.name.replaceAll("_", " ")), input, note);
-    const mark = () => {
-      note.textContent = field.value !== field.read ? "edited" : field.confidence === undefined ? "" : percent(field.confidence);
-      row.classList.toggle("unsure", field.value === field.read && field.probability < 0.8);
-    };
-    input.addEventListener("input", () => {
-      field.value = input.value;
-      mark();
-      onChange();
-    });
+  const form = element("div", { className: "fields", role: "group", "aria-label": "Fields" });
+  let [group, line] = [null, null];
+  fields.forEach((field, index) => {
+    const [key, number, ...rest] = field.path;
+    const row = makeRow(field, rest.length ? rest.join(" ") : field.name, onChange);
     pointing(row, index, onPoint);
-    mark();
-    return row;
+    if (!rest.length) return form.append(row);
+    if (!number && group?.dataset.key !== key) form.append((group = element("div", { className: "group", "data-key": key }, element("span", { className: "hint" }, key))));
+    if (line?.dataset.line !== `${key} ${number}`) group.append((line = element("div", { className: "line", "data-line": `${key} ${number}` })));
+    line.append(row);
   });
-  return element("div", { className: "fields", role: "group", "aria-label": "Fields" }, ...rows);
+  return form;
+}
+
+function makeRow(field, name, onChange) {
+  const input = element("input", { type: "text", value: field.value, "aria-label": field.name, placeholder: "not found", autocomplete: "off", spellcheck: false });
+  const note = element("span", { className: "hint" });
+  const row = element("label", { className: "row part" }, element("span", {}, name.replaceAll("_", " ")), input, note);
+  const mark = () => {
+    note.textContent = field.value !== field.read ? "edited" : field.confidence === undefined ? "" : percent(field.confidence);
+    row.classList.toggle("unsure", field.value === field.read && field.probability < 0.8);
+  };
+  input.addEventListener("input", () => {
+    field.value = input.value;
+    mark();
+    onChange();
+  });
+  mark();
+  return row;
 }

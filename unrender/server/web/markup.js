@@ -13,6 +13,8 @@ const ATTRIBUTES = words(
 );
 // Between a function and what it is of
 const APPLY = "\u2061";
+// Where TeX leaves out the space around signs
+const SCRIPTS = ":is(msub, msup, msubsup, munder, mover, munderover) > :not(:first-child)";
 const STYLES = ["text-align", "border", "padding"];
 
 /** Build a fragment from MathML or HTML. */
@@ -42,6 +44,7 @@ function copy(node) {
     if (value) made.style.setProperty(name, value);
   }
   copyChildren(node, made);
+  if (node.localName === "mo" && node.closest(SCRIPTS)) for (const name of ["lspace", "rspace"]) made.setAttribute(name, "0");
   const next = node.nextElementSibling ?? node.parentNode.nextElementSibling;
   // Cos x
   if (node.textContent === APPLY && next && !/^[([]/.test(next.textContent)) made.setAttribute("rspace", ".17em");

@@ -8,6 +8,8 @@ const UNSURE = 0.8;
 const DRAG = 6;
 const CLOSEST = 12;
 const STEP = 1.5;
+// Small pictures are shown this much larger
+const ENLARGED = 1.6;
 
 /** Shows a picture or a canvas; tells which place is pointed at, which is clicked, and which part is cropped. */
 export class Picture {
@@ -24,12 +26,15 @@ export class Picture {
     figure.addEventListener("dragstart", (event) => event.preventDefault());
   }
 
-  /** Show an element (an image or a canvas) and forget the places. */
-  show(shown) {
+  /** Show an element (an image or a canvas), in the size of a picture so many pixels wide, and forget the places. */
+  show(shown, wide = 0) {
     this.shown = shown;
     this.size = { width: shown.naturalWidth || shown.width || 1, height: shown.naturalHeight || shown.height || 1 };
     this.sheet = element("div", { className: "sheet" }, shown, this.layer);
     this.paper = element("div", { className: "paper" }, this.sheet);
+    // At most: the style sheet keeps the paper in its frame, in the picture's own shape
+    this.paper.style.setProperty("--wide", `${ENLARGED * (wide || this.size.width)}px`);
+    this.paper.style.setProperty("--shape", this.size.width / this.size.height);
     this.figure.replaceChildren(this.paper);
     this.crop = null;
     this.reset();
@@ -56,10 +61,16 @@ export class Picture {
     this.light(null);
   }
 
-  light(index) {
+  /** Light a place; with `reveal`, bring it into view when the picture is zoomed. */
+  light(index, reveal = false) {
     const box = index === null ? null : this.places[index]?.box;
     this.lamp.hidden = !box;
-    if (box) this.put(this.lamp, box);
+    if (!box) return;
+    this.put(this.lamp, box);
+    if (!reveal || this.view.scale === 1) return;
+    const [lamp, room] = [this.lamp, this.figure].map((shown) => shown.getBoundingClientRect());
+    const outside = lamp.left < room.left || lamp.right > room.right || lamp.top < room.top || lamp.bottom > room.bottom;
+    if (outside) this.move((room.left + room.right - lamp.left - lamp.right) / 2, (room.top + room.bottom - lamp.top - lamp.bottom) / 2);
   }
 
   /** Put an element where a box of the page that was read is. */
@@ -120,13 +131,16 @@ export class Picture {
   }
 
   turn() {
-    const { clientWidth, clientHeight } = this.paper;
     const { scale } = this.view;
-    this.view.x = Math.min(0, Math.max(clientWidth * (1 - scale), this.view.x));
-    this.view.y = Math.min(0, Math.max(clientHeight * (1 - scale), this.view.y));
-    this.sheet.style.transform = scale === 1 ? "" : `translate(${this.view.x}px, ${this.view.y}px) scale(${scale})`;
-    // Lines stay thin
-    this.layer.style.setProperty("--scale", scale);
+    // Fill the whole frame, and leave no part of it empty that could show something
+    const within = (value, size, room) => {
+      const [grown, margin] = [size * scale, (room - size) / 2];
+      return grown <= room ? (size - grown) / 2 : Math.min(-margin, Math.max(room - margin - grown, value));
+    };
+    this.view.x = within(this.view.x, this.paper.clientWidth, this.figure.clientWidth);
+    this.view.y = within(this.view.y, this.paper.clientHeight, this.figure.clientHeight);
+    // Larger, not magnified: lines stay thin
+    Object.assign(this.sheet.style, { width: `${100 * scale}%`, transform: scale === 1 ? "" : `translate(${this.view.x}px, ${this.view.y}px)` });
     this.figure.classList.toggle("zoomed", scale > 1);
     this.onZoom();
   }
@@ -139,7 +153,7 @@ export class Picture {
   }
 
   press(event) {
-    if (!this.still || !this.paper.contains(event.target) || event.button > 1) return;
+    if (!this.still || event.button > 1 || (event.pointerType === "touch" && !this.paper.contains(event.target))) return;
     if (event.button) event.preventDefault();
     this.pointers.set(event.pointerId, event);
     const cuts = this.cropping && !event.shiftKey && !event.button && this.pointers.size === 1;

@@ -4,6 +4,8 @@ import * as api from "./api.js";
 import { collectFields, correctedFields, toCsv } from "./fields.js";
 
 export const ENDINGS = { latex: "tex", inline: "tex", display: "tex", mathml: "mml", markdown: "md", json: "json", typst: "typ", text: "txt", sympy: "py", csv: "csv", html: "html" };
+// Boxes and other lists of numbers in one line
+const NUMBERS = /([[{])\n +((?:"\w+": )?-?\d[\d.e+-]*(?:,\n +(?:"\w+": )?-?\d[\d.e+-]*)*)\n *([\]}])/g;
 const WRAPPED = { inline: (latex) => `$${latex}$`, display: (latex) => `$$${latex}$$` };
 
 /** Make a result of a document: its first page and block are what is shown. */
@@ -31,7 +33,7 @@ function textOf({ block, edited }) {
 }
 
 /** The text as people write it, with what was chosen and typed. */
-export async function tidy(result, signal) {
+async function tidy(result, signal) {
   if (!result.edited) return result.block.text;
   return result.kind === "formula" ? api.convert(textOf(result), "latex", "latex", signal) : textOf(result);
 }
@@ -39,7 +41,10 @@ export async function tidy(result, signal) {
 /** Write a result in a notation. */
 export async function write(result, notation, signal) {
   if (notation === "csv") return toCsv([result.fields]);
-  if (notation === "json") return JSON.stringify(result.kind === "fields" ? correctedFields(result) : corrected(result, await tidy(result, signal)), null, 2);
+  if (notation === "json") {
+    const whole = result.kind === "fields" ? correctedFields(result) : corrected(result, await tidy(result, signal));
+    return JSON.stringify(whole, null, 2).replace(NUMBERS, (_, open, inside, close) => open + inside.replace(/,\s+/g, ", ") + close);
+  }
   if (WRAPPED[notation]) return WRAPPED[notation](await write(result, "latex", signal));
   if (result.kind === "formula") return notation === "latex" ? tidy(result, signal) : api.convert(textOf(result), "latex", notation, signal);
   return api.convert(plain(corrected(result, textOf(result))), "json", notation, signal);

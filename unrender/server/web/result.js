@@ -6,7 +6,7 @@ import { at, state } from "./desk.js";
 import { makeForm } from "./fields.js";
 import { DOUBTFUL, build, element, percent } from "./markup.js";
 import { Picture } from "./picture.js";
-import { isCorrected, tidy, write, writeBlocks } from "./reading.js";
+import { isCorrected, write, writeBlocks } from "./reading.js";
 import { Source } from "./source.js";
 
 // Milliseconds without a key before an edited formula is drawn
@@ -24,11 +24,10 @@ let timer = 0;
 const told = { onCorrection: () => {}, onCrop: () => {} };
 
 const point = (index, onPicture = false) => {
-  picture.light(index);
-  if (state.result?.kind === "fields" || state.result?.kind === "page") lightBlock(parts(), index, onPicture);
+  picture.light(index, !onPicture);
+  if (state.result?.kind === "fields" || state.result?.kind === "page") lightBlock(at("rendered"), index, onPicture);
   else source.light(index);
 };
-const parts = () => at("rendered").querySelector(".fields") ?? at("rendered");
 export const picture = new Picture(at("figure"), {
   onPoint: (index) => point(index, index !== null),
   onPick: (index) => pick(index),
@@ -43,7 +42,7 @@ export function listen(listeners) {
 }
 
 function pick(index) {
-  if (state.result?.kind === "fields") parts().children[index]?.querySelector("input").focus();
+  if (state.result?.kind === "fields") at("rendered").querySelectorAll("input")[index]?.focus();
   else if (state.result?.kind !== "page") source.open(index);
 }
 
@@ -71,12 +70,13 @@ function describe() {
   const parts = [];
   if (isCorrected(state.result)) parts.push("Edited");
   else if (read.confidence !== undefined) parts.push(`Confidence ${percent(read.confidence)}`);
-  const doubtful = source.tokens.filter((token) => token.probability < DOUBTFUL).length;
+  const { doubtful } = source;
   if (doubtful && kind === "formula") parts.push(`${doubtful} doubtful ${doubtful === 1 ? "symbol" : "symbols"}`);
   at("sure").textContent = parts.join(" · ");
   const open = source.tokens.some((token) => token.alternatives?.length);
   at("legend").hidden = !open && !isCorrected(state.result);
   at("legend").firstElementChild.hidden = !open;
+  at("legend").firstElementChild.textContent = doubtful ? "Tinted symbols are doubtful: choose one to see what else it might be." : "Choose a symbol to see what else it might be.";
   at("reset").hidden = !isCorrected(state.result);
   const { kind: ended = "complete", reason } = page.status ?? {};
   at("ended").textContent = ended === "unlikely" ? reason.replace(/^./, (letter) => letter.toUpperCase()) : ENDED[ended] ?? "";
@@ -88,7 +88,7 @@ function drawOthers(readings) {
     const button = element("button", { className: "quiet" }, `${text} (${percent(confidence)})`);
     button.addEventListener("click", () => {
       source.take(written ?? text);
-      if (source.changed) source.typed = text;
+      if (source.changed) source.typed = source.text = text;
       source.editing = false;
       drawSource();
       changed();
@@ -117,7 +117,7 @@ function changed() {
   const { result } = state;
   if (result.kind !== "fields") result.edited = source.edited;
   describe();
-  if (!source.editing && result.kind === "formula") picture.mark(source.tokens, picture.width, picture.height);
+  if (!source.editing && result.kind === "formula") picture.mark(source.tokens.map((token) => (token.chosen ? { ...token, probability: 1 } : token)), picture.width, picture.height, false, DOUBTFUL);
   clearTimeout(timer);
   timer = setTimeout(() => (result.kind === "fields" ? drawSource() : render()), source.editing ? TYPING : 0);
   told.onCorrection(result);
@@ -186,7 +186,7 @@ async function drawSource() {
   at("edit").hidden = !editable();
   at("edit").setAttribute("aria-pressed", String(source.editing));
   at("edit").textContent = source.editing ? "Done" : "Edit";
-  if (editable()) return source.editing ? source.drawEditor(await readable(result), result.block.text) : source.draw();
+  if (editable()) return source.editing ? source.drawEditor() : source.draw();
   const panel = element("pre", { tabIndex: 0 });
   try {
     panel.textContent = await write(result, notation);
@@ -195,9 +195,6 @@ async function drawSource() {
   }
   if (state.result === result && state.notation === notation) at("source").replaceChildren(panel);
 }
-
-/** The text for the editor: as people write it or, if it is not well-formed, as it stands. */
-const readable = (result) => tidy(result).catch(() => result.edited.tokens.map((token) => token.text).join(" "));
 
 at("edit").addEventListener("click", () => {
   source.editing = !source.editing;

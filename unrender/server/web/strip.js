@@ -6,14 +6,13 @@ import { element } from "./markup.js";
 import { ENDINGS, write } from "./reading.js";
 import { zip } from "./zip.js";
 
-const MARKS = { waiting: "", reading: "reading", done: "read", failed: "failed", left: "not read" };
+const MARKS = { reading: "… ", done: "✓ ", failed: "✗ " };
 // The notation of a file in the zip
 const OWN = { formula: "latex", fields: "json", page: "markdown", other: "markdown" };
 
 /** Show the strip when there is more than one picture; `onOpen` gets the one that is chosen. */
 export function drawStrip(onOpen) {
-  at("strip").hidden = state.items.length < 2;
-  const cards = (at("strip").hidden ? [] : state.items).map((item, index) => {
+  const cards = (state.items.length < 2 ? [] : state.items).map((item, index) => {
     const leaf = element("span", { className: "leaf" }, item.file.name.split(".").pop().slice(0, 4));
     const picture = element("img", { src: URL.createObjectURL(item.file), alt: "" });
     picture.addEventListener("load", () => URL.revokeObjectURL(picture.src));
@@ -33,14 +32,16 @@ export function markStrip() {
   for (const item of state.items) {
     if (!item.card) continue;
     item.card.className = item.status;
-    item.card.lastChild.textContent = MARKS[item.status];
+    item.card.lastChild.textContent = `${MARKS[item.status] ?? ""}${item.file.name}`;
     item.card.ariaCurrent = String(item === state.item);
   }
+  const pages = state.items.reduce((sum, item) => sum + item.latest.size, 0);
+  at("strip").hidden = state.items.length < 2 && pages < 2;
   at("progress").max = state.items.length || 1;
   at("progress").value = count("done") + count("failed");
   const failed = count("failed");
-  at("read").textContent = `${count("done")} of ${state.items.length} read${failed ? `, ${failed} failed` : ""}`;
-  for (const id of ["zip", "markdown"]) at(id).disabled = !count("done");
+  at("read").textContent = state.items.length < 2 ? `${pages} pages read` : `${count("done")} of ${state.items.length} read${failed ? `, ${failed} failed` : ""}`;
+  for (const id of ["zip", "markdown"]) at(id).disabled = !pages;
 }
 
 /** Every result that is there, with a name of its own. */

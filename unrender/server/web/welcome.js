@@ -33,8 +33,9 @@ export async function readExample(models) {
   try {
     const { signal } = reading;
     const result = makeResult(await api.read(await fetchFile(at("example").dataset.file), { model: modelFor("formula") }, () => {}, signal));
-    at("wrote").textContent = await write(result, "latex", signal);
-    at("drawn").replaceChildren(build(await write(result, "mathml", signal)));
+    const [latex, drawn] = await Promise.all([write(result, "latex", signal), write(result, "mathml", signal)]);
+    at("wrote").textContent = latex;
+    at("drawn").replaceChildren(build(drawn));
   } catch {
     // Only an example: what is wrong is said when something is wanted
     at("drawn").hidden = at("wrote").hidden = true;
