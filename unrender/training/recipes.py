@@ -131,8 +131,8 @@ PAGE = PreparedCourse(
 # The page reader further: give it with --start.
 PAGE_FURTHER = replace(
     PAGE,
-    stages=(Stage(samples=24_000, max_tokens=160, batch=16, cost=500_000, mix=_LINES, learning_rate=0.7, fade=0.01),),
-    recipe=replace(PAGE.recipe, samples=24_000, half=True, seed=41, validate_seconds=3600),
+    stages=(Stage(samples=15_000, max_tokens=160, batch=16, cost=500_000, mix=_LINES, learning_rate=0.7, fade=0.01),),
+    recipe=replace(PAGE.recipe, samples=15_000, half=True, seed=41, validate_seconds=3600),
     quick=60,
 )
 
