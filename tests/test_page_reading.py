@@ -152,6 +152,15 @@ def test_a_page_that_seems_to_be_upside_down_is_read_both_ways_before_it_is_turn
     assert next(sure, None) is None
 
 
+def test_a_page_that_seems_to_lie_on_its_side_is_read_upright_too(reader, monkeypatch):
+    sure = iter([[0.3], [0.4], [0.9], [0.5]])  # on its side, on the other, upright, upside down
+    monkeypatch.setattr("unrender.reading.page.straight._SIDEWAYS", 0.0)
+    monkeypatch.setattr(PageSystem, "_read_at_once", lambda *_: next(sure))
+    document = reader.read(draw_page())
+    assert document.pages[0].blocks[0].text == " ".join("a" * 14)
+    assert next(sure, None) is None
+
+
 def test_a_page_becomes_paragraphs_with_boxes_and_lines(reader, engine):
     document = reader.read(draw_page())
     [block] = document.blocks

@@ -135,22 +135,30 @@ class PageSystem:
     def _take_apart(self, sheet: Sheet) -> "_Job":
         """Find what there is to read on a page."""
         shrunk = 1 + max(sheet.image.size) // (2 * _LONGEST_SIDE)  # how many times larger than reading takes
-        straight = straighten(sheet.image.reduce(shrunk) if shrunk > 1 else sheet.image)
-        straight = replace(straight, shrunk=shrunk)
+        image = sheet.image.reduce(shrunk) if shrunk > 1 else sheet.image
+        straight = straighten(image)
         if not straight.letters or (straight.gray < INK).mean() > _DARK_SHARE:
-            return _Job(sheet, straight, ())
+            return _Job(sheet, replace(straight, shrunk=shrunk), ())
         if straight.turns:
-            straight = self._right_way_up(straight)
-        straight = without_line_numbers(straight)
+            straight = self._right_way_up(straight, image)
+        straight = without_line_numbers(replace(straight, shrunk=shrunk))
         ink, scale = _low_resolution(straight.gray, straight.letters)
         regions = tuple(find_regions(straight, self.segmenter(ink), scale))
         pictures = list(_pictures(without_leaders(straight), regions, apart=self.formulas is not None))
         displays = [picture for picture in pictures if picture.display]
         return _Job(sheet, straight, regions, [one for one in pictures if not one.display], displays)
 
-    def _right_way_up(self, straight: Straight) -> Straight:
-        """Read some lines of a page that was turned, and the same lines the other way up; take what reads surer."""
-        return max(straight, straight.turned_over(), key=lambda way: sum(self._read_at_once(sample_lines(way))))
+    def _right_way_up(self, straight: Straight, image: Image.Image) -> Straight:
+        """Read some lines of a page that was turned, and of the other ways it may lie; take what reads surest.
+
+        Formulas below one another may gather in columns more sharply than in rows, so a page that seems to lie on its
+        side is read upright too.
+        """
+        ways = [straight, straight.turned_over()]
+        if straight.turns % 2:
+            standing = straighten(image, lying=False)
+            ways += [standing, standing.turned_over()]
+        return max(ways, key=lambda way: float(np.mean([0.0, *self._read_at_once(sample_lines(way))])))
 
     def _read_at_once(self, pictures: Sequence[Image.Image]) -> list[float]:
         """Return how sure the reader is of each picture."""

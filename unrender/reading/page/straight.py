@@ -69,13 +69,13 @@ class Straight:
         return Box(*(float(side) * self.shrunk for side in (low, top, right, bottom)))
 
 
-def straighten(image: Image.Image) -> Straight:
-    """Whiten the paper of a page, level its lines and turn it the right way up."""
+def straighten(image: Image.Image, *, lying: bool = True) -> Straight:
+    """Whiten the paper of a page, level its lines and turn it the right way up; `lying`: it may lie on its side."""
     gray = Image.fromarray(_without_border(whiten(image.convert("L"))))
     letters = letter_height(np.asarray(gray))
     if not letters:
         return Straight(np.asarray(gray), 0.0, 0.0, 0, *image.size)
-    angle, sideways = _measure_skew(np.asarray(gray), letters)
+    angle, sideways = _measure_skew(np.asarray(gray), letters, lying=lying)
     turns = 1 if sideways else 0
     gray = _turned(gray, turns)
     if abs(angle) > _LEVEL:
@@ -147,17 +147,17 @@ def _commonest(heights: NDArray[np.int64]) -> float:
     return float((span * counts[span]).sum() / counts[span].sum())
 
 
-def _measure_skew(gray: Gray, letters: float) -> tuple[float, bool]:
+def _measure_skew(gray: Gray, letters: float, *, lying: bool) -> tuple[float, bool]:
     """Return by how many degrees the page must be turned for its lines to be level, and whether it lies on its side."""
     rows, columns = np.nonzero(gray < INK)
     chosen = slice(None, None, max(1, len(rows) // _POINTS))
     step = max(1.0, _LINES_PER_SKEW * letters)
     across, down = columns[chosen] / step, rows[chosen] / step
     upright, sharp = _sharpest(across, down)
+    if not lying:
+        return upright, False
     aside, sharp_aside = _sharpest(-down, across)
-    if sharp_aside > _SIDEWAYS * sharp:
-        return aside, True
-    return upright, False
+    return (aside, True) if sharp_aside > _SIDEWAYS * sharp else (upright, False)
 
 
 def _sharpest(along: Points, down: Points) -> tuple[float, float]:
