@@ -1,6 +1,7 @@
 """The Reader: from sources to Documents, whatever becomes of single pages."""
 
 import io
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -204,14 +205,14 @@ def test_n_best_of_a_search_gives_the_best_first_and_no_text_twice(reader):
     assert len(set(texts)) == len(texts) <= 3
 
 
-def test_readings_that_are_one_text_are_listed_once_with_their_chances_added(reader, monkeypatch):
+def test_readings_that_are_one_text_are_listed_once_and_not_surer_for_it(reader, monkeypatch):
     best, other = (Decoded((token,), complete=True, log_probabilities=(-2.0,)) for token in (7, 6))
     same = Decoded((7, CONFIG.generation.pad), complete=True, log_probabilities=(-2.0, 0.0))
     best = replace(best, runners_up=(same, other))
     monkeypatch.setattr("unrender.decoding.paths.BeamPaths.result", lambda paths: best)
     [block] = reader.read(bar(13), Options(n_best=3)).blocks
     assert [reading.text for reading in block.readings] == ["n7", "n6"]
-    assert block.readings[0].confidence == pytest.approx(2 * block.readings[1].confidence)
+    assert block.readings[0].confidence == block.confidence == pytest.approx(math.exp(-2.0))
 
 
 class Listening(Watch):

@@ -216,16 +216,14 @@ class TextSystem:
         return (whole,)
 
     def _readings(self, decoded: Decoded, line: Line) -> tuple[Reading, ...]:
-        """List the readings, best first; those that are one in readable form are listed once, their chances added.
+        """List the readings, best first; those that are one in readable form are listed once.
 
-        Each is calibrated by itself; what the best leaves is all that the others can have together.
+        Each is calibrated by itself, for what it looks like and not for how it is spelled, so another spelling adds
+        nothing; what the best leaves is all that the others can have together.
         """
         found: dict[str, Reading] = {}
         for reading in (self._reading(one, line) for one in (decoded, *decoded.runners_up)):
-            before = found.setdefault(reading.text, reading)
-            if before is not reading:
-                chance = min(1.0, before.confidence + reading.confidence)
-                found[reading.text] = replace(before, confidence=chance)
+            found.setdefault(reading.text, reading)
         best, *others = found.values()
         share = min(1.0, (1 - best.confidence) / max(1e-9, sum(other.confidence for other in others)))
         return (best, *(replace(other, confidence=share * other.confidence) for other in others))
