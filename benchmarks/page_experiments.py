@@ -39,21 +39,23 @@ from unrender.reading.reader import Reader
 from unrender.tokens import LatexTokenizer
 from unrender.training.batches import BatchStream, Framing, Stage
 from unrender.training.data import Cache, Gray, Sample, write_cache
-from unrender.training.formula.labels import is_validation_paper
+from unrender.training.formula.texts import is_validation_paper
 from unrender.training.loop import Trainer
 from unrender.training.objectives import Transcription
 from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.blocks import FURNITURE, Kind
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, draft, read_documents
-from unrender.training.page.drawing import POINTS_PER_INCH, draw_pages, in_pixels, shrink
+from unrender.training.page.drawing import draw_pages, in_pixels
 from unrender.training.page.samples import READER_DPI, READER_POINTS, drawing_dpi, has_places, label_of
 from unrender.training.page.sets import make_tokenizer
 from unrender.training.page.styles import choose_style
+from unrender.training.photographs import rescale
 from unrender.training.recipe import Schedule
 from unrender.training.recipes import PAGE
 from unrender.training.text_runs import fresh, start_from
-from unrender.typesetting import fast_folder, union
+from unrender.typesetting import fast_folder
+from unrender.typesetting.dvi import POINTS_PER_INCH, union
 
 _SHORTEST, _LONGEST = 6, 40  # tokens of the lines that pieces are tried on
 _LINES, _READ = 30_000, 120  # lines to learn from, and to read for a measurement
@@ -238,7 +240,7 @@ def _make_pages(folder: Path, pictures: Path, tokenizer: LatexTokenizer, count: 
                 for page, gray in draw_pages(run.dvi, pages, drawing_dpi(pages[0]), rng) if pages else ():
                     sample = _page_sample(page, gray, drawing_dpi(page), tokenizer)
                     if sample is not None:
-                        Image.fromarray(shrink(gray, 0.5)).save(pictures / f"{done:04d}.png")
+                        Image.fromarray(rescale(gray, 0.5)).save(pictures / f"{done:04d}.png")
                         done += 1
                         yield sample
 
@@ -257,7 +259,7 @@ def _page_sample(page: Page, gray: Gray, dpi: float, tokenizer: LatexTokenizer) 
     left, top, right, bottom = in_pixels(union(piece.box for piece in pieces), dpi)
     left, top = max(0, left - 8), max(0, top - 8)
     factor = _PAGE_SCALE * READER_DPI * READER_POINTS / (page.style.points * dpi)
-    picture = shrink(gray[top : bottom + 8, left : right + 8], factor)
+    picture = rescale(gray[top : bottom + 8, left : right + 8], factor)
     boxes = np.array([box or (np.nan,) * 4 for box in places]) * (dpi / POINTS_PER_INCH)
     boxes = (boxes - np.array([left, top, left, top])) * factor
     whole = np.where(np.isnan(boxes), -1, np.rint(np.nan_to_num(boxes))).astype(np.int16)

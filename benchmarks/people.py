@@ -24,8 +24,8 @@ from unrender import latex, metrics
 from unrender.checkpoints import cache_folder
 from unrender.errors import UnrenderError
 from unrender.evaluation.scoring import see
-from unrender.training.formula.labels import visible
 from unrender.training.formula.renderers import HELD_FONTS, draw_with_matplotlib, open_browser
+from unrender.training.formula.texts import visible
 from unrender.typesetting import FONTS, Style
 from unrender.typesetting.pictures import typeset
 

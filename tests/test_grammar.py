@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unrender import latex
+from unrender.decoding.rules import Rules
 from unrender.latex.grammar import Grammar
 
 WORDS = (
@@ -136,6 +137,31 @@ def test_a_phrase_is_not_repeated_for_ever(grammar: Grammar) -> None:
     assert grammar(_ids(phrase * 2))[WORDS.index("a")]
     assert not grammar(_ids(phrase * 3))[WORDS.index("a")]
     assert grammar(_ids(phrase * 3))[END]
+
+
+def test_equal_cells_of_an_array_are_no_loop(grammar: Grammar) -> None:
+    row = r"\begin{array} { c c c c c } " + "{ 1 } & " * 5
+    assert grammar(_ids(row))[WORDS.index("{")]
+    rows = r"\begin{array} { c } " + r"{ 1 } \\ " * 5
+    assert grammar(_ids(rows))[WORDS.index("{")]
+
+
+def test_a_formula_that_runs_into_a_second_loop_is_ended(grammar: Grammar) -> None:
+    once = "a " * 12 + "b "
+    assert grammar(_ids("{ " + once))[WORDS.index("a")]
+    lost = _ids("{ " + once + "a " * 12)
+    assert np.flatnonzero(grammar(lost)).tolist() == [WORDS.index("}")]
+    assert np.flatnonzero(grammar([*lost, WORDS.index("}")])).tolist() == [END]
+
+
+def test_what_is_open_is_closed_once_the_end_is_likeliest(grammar: Grammar) -> None:
+    rules = Rules(END, 50, (), grammar, 0)
+    scores = np.zeros(len(WORDS), dtype=np.float32)
+    scores[[END, WORDS.index("a")]] = 9, 8
+    tokens = _ids(r"\frac { 1 } { a")
+    assert np.flatnonzero(np.isfinite(rules.allow(scores, tokens))).tolist() == [WORDS.index("}")]
+    scores[WORDS.index("a")] = 10
+    assert int(rules.allow(scores, tokens).argmax()) == WORDS.index("a")
 
 
 def test_a_step_back_and_another_way_on_is_the_same_as_from_the_start(grammar: Grammar) -> None:

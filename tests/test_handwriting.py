@@ -13,7 +13,8 @@ from unrender.training.formula.handwriting import (
     fit,
     harvest,
 )
-from unrender.typesetting import DVI, Layout, Rule, Style, compile_formulas, read_layouts
+from unrender.typesetting import DVI, Style, compile_formulas, read_layouts
+from unrender.typesetting.dvi import Layout, Rule
 from unrender.typesetting.pictures import find_tools
 
 DPI = 100

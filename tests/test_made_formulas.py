@@ -7,7 +7,7 @@ from unrender import latex
 from unrender.tokens import LatexTokenizer
 from unrender.training.augment import Augmentation
 from unrender.training.formula.everyday import make_up, stack
-from unrender.training.formula.labels import is_validation_paper, read_articles, read_formulas, vocabulary
+from unrender.training.formula.texts import is_validation_paper, read_articles, read_formulas, vocabulary
 from unrender.training.photographs import photograph
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from unrender.models.formula import formula as formula_model
 from unrender.training.formula.glyphs import ROOT, Shape, cut, read_shapes
-from unrender.training.formula.labels import Formula
 from unrender.training.formula.pen_set import can_be_written
 from unrender.training.formula.pens import bounds, picture, take_manner, write
 from unrender.training.formula.pointing import lay_out_marked
+from unrender.training.formula.texts import Formula
 from unrender.training.formula.writers import (
     PenSymbol,
     Writers,
@@ -20,7 +20,8 @@ from unrender.training.formula.writers import (
     trace,
     without_odd,
 )
-from unrender.typesetting import Layout, PlacedGlyph, Rule, Style
+from unrender.typesetting import Style
+from unrender.typesetting.dvi import Layout, PlacedGlyph, Rule
 
 SYMBOLS = (".", "a", "b", "x", "+", "-", "1", "2", ROOT)
 SIZE = 16.0

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from unrender.latex import bare, check, normalise, readable
-from unrender.typesetting import Layout, Style, lay_out
+from unrender.typesetting import Style, lay_out
+from unrender.typesetting.dvi import Layout
 
 LABELS = Path.home() / ".cache" / "unrender" / "data" / "im2latex-printed-validate" / "labels.tsv"
 SAMPLES = 300

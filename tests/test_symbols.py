@@ -72,12 +72,14 @@ def test_a_bar_alone_tells_nothing() -> None:
 def test_symbols_of_any_size_reach_the_model_at_the_size_it_knows(height: int) -> None:
     prep = replace(formula(10).image, height=4000, width=8000)
     pixels, placement = place(_letters(height), prep)
-    assert placement.scale_y == pytest.approx(SYMBOLS[1] / height, rel=0.2)
-    assert pixels.shape[1] < 80
+    assert placement.scale_y == pytest.approx(prep.zoom * SYMBOLS[1] / height, rel=0.2)
+    assert pixels.shape[1] < 80 * prep.zoom
 
 
-def test_symbols_of_about_the_usual_size_stay_as_they_are() -> None:
-    assert place(_letters(12), formula(10).image)[1].scale_x == 1
+def test_symbols_of_about_the_usual_size_are_enlarged_as_all_are() -> None:
+    prep = formula(10).image
+    assert place(_letters(12), replace(prep, zoom=1.0))[1].scale_x == 1
+    assert place(_letters(12), prep)[1].scale_x == pytest.approx(prep.zoom, rel=0.02)
 
 
 def test_light_on_dark_is_measured_too() -> None:

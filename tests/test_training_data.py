@@ -15,7 +15,7 @@ from unrender.tokens import read_list
 from unrender.training.augment import Augmentation, perturb_tokens, replace_share
 from unrender.training.batches import BatchStream, Framing, Stage
 from unrender.training.data import Cache, CacheWriter, Sample, write_cache
-from unrender.training.formula.labels import (
+from unrender.training.formula.texts import (
     Formula,
     is_held_out,
     is_validation_paper,
@@ -263,10 +263,6 @@ def test_arxiv_formulas_are_normalised_freed_of_repeats_leaks_and_what_cannot_be
     leaks = frozenset({"l e a k _ { 1 }"})
     found = list(read_arxiv(path, leaks=leaks))
     assert [(formula.text, formula.display) for formula in found] == [("x ^ { 2 }", True), ("a \\leq b", False)]
-    assert [formula.text for formula in read_arxiv(path, leaks=leaks, kinds=["inline"])] == [
-        "x ^ { 2 } \\,",
-        "a \\leq b",
-    ]
 
 
 def test_a_corpus_comes_back_as_it_was_saved(tmp_path):

@@ -5,6 +5,7 @@ Shapes: V vocabulary.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,15 @@ Scores = NDArray[np.float32]
 Constraint = Callable[[Sequence[int]], NDArray[np.bool_] | None]  # new tokens so far -> (V,) allowed; None: all
 ALTERNATIVES = 3  # kept for each token unless the caller says otherwise
 _STRETCH = 64  # scores of which only the highest is looked at at first
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A constraint that knows the way to the end."""
+
+    def closing(self, tokens: Sequence[int]) -> NDArray[np.bool_]:
+        """Return which tokens (V,) bring the end nearer."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -43,9 +53,12 @@ class Rules:
     def allow(self, values: Scores, tokens: Sequence[int]) -> Scores:
         """Return (V,) values in which what may not follow `tokens` is minus infinity: a copy, if there is such.
 
-        `forbidden` never forbids the end token; a constraint may.
+        `forbidden` never forbids the end token; a constraint may. Where the end is likeliest but not allowed yet, only
+        what brings it nearer is, if the constraint can tell: the next best token would be the beginning of nonsense.
         """
         mask = None if self.constraint is None else self.constraint(tokens)
+        if mask is not None and not mask[self.end] and isinstance(self.constraint, Closing):
+            mask = self.constraint.closing(tokens) if int(values.argmax()) == self.end else mask
         if not self.forbidden and mask is None:
             return values
         allowed = values.copy()

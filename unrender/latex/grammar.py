@@ -33,10 +33,13 @@ Mask = NDArray[np.bool_]
 _Place = tuple[str | int, ...]  # all that a mask depends on
 Kind = Literal["top", "group", "fence", "option", "array", "rows", "columns", "length"]
 _ARRAY = "\\begin{array}", "\\end{array}"
+_CELL_ENDS = frozenset(("&", "\\\\"))
 _COLUMNS = frozenset("lcr|")
 _MOST_FRAMES = 24
 _REMEMBERED = 4096
 _MOST_REPEATS = (12, 6, 4, 3)  # of phrases of 1, 2, 3 and more tokens: all but one label in 500 keep to each
+_MOST_CELLS = 12  # of an array that are the same: a row of zeros is no loop
+_MOST_LOOPS = 2  # a formula that runs into so many is lost, and is ended
 _LONGEST_PHRASE = 24
 _SPARE = 7  # tokens: the end, and more than any one token can open
 _CLOSED_BY = {"group": "}", "rows": "}", "columns": "}", "length": "}", "option": "]", "array": _ARRAY[1]}
@@ -69,30 +72,57 @@ class Grammar:
         self._vocabulary = list(vocabulary)
         self._end = end
         self._max_tokens = max_tokens
-        self._states: dict[tuple[int, ...], tuple[_State, Mask]] = {}
+        self._cell_ends = frozenset(index for index, token in enumerate(vocabulary) if token in _CELL_ENDS)
+        self._states: dict[tuple[int, ...], tuple[_State, Mask, int]] = {}
         self._masks: dict[_Place, Mask] = {}
 
     def __call__(self, tokens: Sequence[int]) -> Mask:
         """Return which tokens (V,) may follow `tokens`."""
-        state, mask = self._reach(tuple(tokens))
-        if self._max_tokens is not None and len(tokens) + _way_out(state) + _SPARE >= self._max_tokens:
+        state, mask, loops = self._reach(tuple(tokens))
+        full = self._max_tokens is not None and len(tokens) + _way_out(state) + _SPARE >= self._max_tokens
+        if full or loops >= _MOST_LOOPS:
             return self._closing(state, mask)
-        looping = _next_in_loop(tokens)
+        looping = self._next_in_loop(tokens)
         if looping is None or not mask[looping] or mask.sum() == 1:
             return mask
         other = mask.copy()
         other[looping] = False
         return other
 
-    def _reach(self, tokens: tuple[int, ...]) -> tuple[_State, Mask]:
+    def closing(self, tokens: Sequence[int]) -> Mask:
+        """Return which tokens (V,) close what `tokens` left open."""
+        state, mask, _ = self._reach(tuple(tokens))
+        return self._closing(state, mask)
+
+    def _reach(self, tokens: tuple[int, ...]) -> tuple[_State, Mask, int]:
+        """Return where `tokens` lead, what may follow there, and how many loops they ran into."""
         known = self._states.get(tokens)
         if known is None:
-            state = _after(self._reach(tokens[:-1])[0], self._vocabulary[tokens[-1]]) if tokens else _State()
-            known = state, self._mask(state)
+            state, loops = _State(), 0
+            if tokens:
+                before, _, loops = self._reach(tokens[:-1])
+                state, loops = (
+                    _after(before, self._vocabulary[tokens[-1]]),
+                    loops + (self._next_in_loop(tokens) is not None),
+                )
+            known = state, self._mask(state), loops
             if len(self._states) >= _REMEMBERED:
                 self._states.clear()
             self._states[tokens] = known
         return known
+
+    def _next_in_loop(self, tokens: Sequence[int]) -> int | None:
+        """Return the token that would begin a phrase once more that has been repeated enough, or None."""
+        for length in range(1, min(_LONGEST_PHRASE, len(tokens) - 1) + 1):
+            if tokens[-1] != tokens[-1 - length]:
+                continue
+            repeats = _MOST_REPEATS[min(length, len(_MOST_REPEATS)) - 1]
+            if not self._cell_ends.isdisjoint(tokens[-length:]):
+                repeats = max(repeats, _MOST_CELLS)
+            tail = tokens[-length * repeats :]
+            if len(tail) == length * repeats and all(token == tail[index % length] for index, token in enumerate(tail)):
+                return tail[0]
+        return None
 
     def _closing(self, state: _State, mask: Mask) -> Mask:
         """Keep to what brings the end nearer."""
@@ -112,16 +142,6 @@ class Grammar:
                 self._masks.clear()
             self._masks[place] = mask
         return mask
-
-
-def _next_in_loop(tokens: Sequence[int]) -> int | None:
-    """Return the token that would begin a phrase once more that has been repeated enough, or None."""
-    for length in range(1, _LONGEST_PHRASE + 1):
-        repeats = _MOST_REPEATS[min(length, len(_MOST_REPEATS)) - 1]
-        tail = tokens[-length * repeats :]
-        if len(tail) == length * repeats and all(token == tail[index % length] for index, token in enumerate(tail)):
-            return tail[0]
-    return None
 
 
 def _way_out(state: _State) -> int:

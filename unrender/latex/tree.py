@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from unrender.latex.commands import COLUMNS, MATRICES
 
-_CASES, _ALIGNED, _GATHERED, _MATRIX = "cases", "aligned", "gathered", "matrix"
+_ALIGNED, _GATHERED, _MATRIX = "aligned", "gathered", "matrix"
 _FENCED = {fence: name for name, fence in reversed(MATRICES.items()) if fence is not None}  # cases, not dcases
 _COLUMNS = frozenset("lcr")
 
@@ -82,17 +82,17 @@ def environment_of(array: Array, fence: tuple[str, str] | None) -> str | None:
 
 @dataclass
 class _Array:
-    columns: list[int] = field(default_factory=list)  # places of the letters that declare them
+    columns: list[int] = field(default_factory=list)  # indices of the letters that declare them
     declared: bool = False  # whether the declaration is complete
     cells: int = 1
     widest: int = 1
 
 
 def fit_columns(tokens: Sequence[str]) -> list[int]:
-    """Return the places of the tokens that make every array declare as many columns as its widest row has cells.
+    """Return the indices of the tokens that make every array declare as many columns as its widest row has cells.
 
     Letters of columns that no row fills are left out, which no picture shows; where cells have no column, which TeX
-    refuses, the place of the last letter is repeated.
+    refuses, the index of the last letter is repeated.
     """
     times = [1] * len(tokens)
     opened: list[_Array] = []

@@ -44,6 +44,7 @@ def formula(vocabulary: int) -> TextConfig:
             pad_value=1.0,
             multiple=8,
             symbols=SYMBOLS,
+            zoom=1.25,  # symbols in scripts are few pixels high otherwise
         ),
         encoder=ENCODER,
         decoder=DecoderConfig(
@@ -69,12 +70,12 @@ def formula(vocabulary: int) -> TextConfig:
             length_penalty=1.2,  # a reading that skips a part looks likelier than it is
             well_formed=True,
             far_looks=(0.5, 0.65, 0.8, 1.5, 1.9),
-            lost=0.6,
+            lost=0.7,
             second_looks=(0.9, 1.07, 1.15, 1.3),
             greedy_first=True,
-            doubtful=0.6,
+            doubtful=0.5,
             sure=0.95,
-            unlikely=0.5,
+            unlikely=0.65,
             rows=True,
         ),
         vocabulary="latex",

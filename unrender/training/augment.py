@@ -18,7 +18,7 @@ os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # the library asks the n
 import albumentations as A  # noqa: N812
 import cv2
 
-from unrender.training.photographs import photograph
+from unrender.training.photographs import coarsen, photograph, rescale
 
 Gray = NDArray[np.uint8]
 _PAPER = 255
@@ -53,13 +53,13 @@ class Augmentation:
         if size < self.scale:
             before = gray.shape
             span = self._largest(gray) - self.smallest
-            gray = _rescaled(gray, self.smallest + span * size / self.scale)
+            gray = rescale(gray, self.smallest + span * size / self.scale, least=4)
             down, across = (new / old for new, old in zip(gray.shape, before, strict=True))
             boxes = boxes * np.array([across, down, across, down], dtype=np.float32)
         if self.photographed and rng.random() < self.photographed:
             gray, boxes = photograph(gray, boxes, rng)
         if rng.random() < self.coarse:
-            gray = _coarsened(gray, float(rng.uniform(self.coarsest, 0.9)))
+            gray = coarsen(gray, float(rng.uniform(self.coarsest, 0.9)))
         if rng.random() < self.darken:
             gray = _tones(round(float(rng.uniform(0.6, 2.2)), 1))[gray]
         top, bottom, left, right = (int(side) for side in rng.integers(1, self.margin + 1, 4))
@@ -102,19 +102,6 @@ def replace_share(
     noise = rng.random(len(tokens)) < share
     noise[:1] = False
     return np.where(noise, rng.integers(first, vocabulary, len(tokens)), tokens)
-
-
-def _rescaled(gray: Gray, factor: float) -> Gray:
-    height, width = gray.shape
-    size = (max(4, round(width * factor)), max(4, round(height * factor)))
-    method = cv2.INTER_AREA if factor < 1 else cv2.INTER_CUBIC
-    return np.asarray(cv2.resize(gray, size, interpolation=method), dtype=np.uint8)
-
-
-def _coarsened(gray: Gray, factor: float) -> Gray:
-    height, width = gray.shape
-    small = _rescaled(gray, factor)
-    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
 
 
 @cache

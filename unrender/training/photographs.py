@@ -3,6 +3,8 @@
 Every function takes its random generator. Pictures are dark ink on white before and after.
 """
 
+from typing import TypeVar
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from unrender.images.paper import clean
 
 Gray = NDArray[np.uint8]
 Values = NDArray[np.float32]
+Level = TypeVar("Level", np.uint8, np.float32)
 Boxes = NDArray[np.float32]
 _LARGER = 2  # photos have more pixels than the reader looks at
 _MARGIN = (6, 40)  # pixels of paper around the formula
@@ -47,6 +50,20 @@ def photograph(gray: Gray, boxes: Boxes, rng: np.random.Generator) -> tuple[Gray
         np.asarray(cv2.resize(cleaned, size, interpolation=cv2.INTER_AREA), dtype=np.uint8),
         np.float32(1 / _LARGER) * boxes,
     )
+
+
+def rescale(gray: Gray, factor: float, *, least: int = 1) -> Gray:
+    """Enlarge or reduce a picture; each side has at least so many pixels afterwards."""
+    size = tuple(max(least, round(side * factor)) for side in gray.shape[::-1])
+    method = cv2.INTER_AREA if factor < 1 else cv2.INTER_CUBIC
+    return np.asarray(cv2.resize(gray, size, interpolation=method), dtype=np.uint8)
+
+
+def coarsen(values: NDArray[Level], factor: float, *, back: int = cv2.INTER_CUBIC) -> NDArray[Level]:
+    """Lose what a picture of fewer pixels does not show; `back` is how it is enlarged to its size again."""
+    size = tuple(max(4, round(side * factor)) for side in values.shape[::-1])
+    small = cv2.resize(values, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.resize(small, values.shape[::-1], interpolation=back), dtype=values.dtype)
 
 
 def compress(gray: Gray, quality: int) -> Gray:

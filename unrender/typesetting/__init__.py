@@ -11,18 +11,12 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
 
 from unrender.errors import MissingExtraError
-
-if TYPE_CHECKING:
-    from matplotlib.dviread import Page
-
-Box = tuple[float, float, float, float]  # left, top, right, bottom
-Key = tuple[str, int]  # font family, character code
+from unrender.typesetting.dvi import Layout, read_dvi
 
 FONTS = {
     "computer-modern": "",
@@ -52,7 +46,6 @@ _MEDDLING = re.compile(
     r"|read|write|immediate|csname|special|loop|repeat|scantokens|everymath|output|(?:batch|scroll|nonstop|errorstop)mode)"
     r"(?![a-zA-Z])"
 )
-_POINTS = 72.27  # TeX points in an inch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,56 +56,6 @@ class Style:
     dpi: int = 100
     font: str = "computer-modern"
     display: bool = True
-
-
-@dataclass(frozen=True)
-class PlacedGlyph:
-    """One glyph of a page in pixels: `x` is its left, `y` its base line, counted downwards."""
-
-    key: Key
-    size: float  # of the font
-    x: float
-    y: float
-    width: float
-    height: float
-    depth: float
-
-    @property
-    def box(self) -> Box:
-        return self.x, self.y - self.height, self.x + self.width, self.y + self.depth
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A fraction bar, root bar or line in pixels: `x` is its left, `y` its top."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    @property
-    def box(self) -> Box:
-        return self.x, self.y, self.x + self.width, self.y + self.height
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where TeX put everything of one formula."""
-
-    glyphs: tuple[PlacedGlyph, ...]
-    rules: tuple[Rule, ...]
-
-    def bounds(self) -> Box:
-        """Return left, top, right, bottom of all boxes."""
-        return union([*(glyph.box for glyph in self.glyphs), *(rule.box for rule in self.rules)])
-
-
-def union(boxes: Iterable[Box]) -> Box:
-    """Return the smallest box around all; an empty one when there are none."""
-    every = list(boxes) or [(0.0, 0.0, 0.0, 0.0)]
-    lefts, tops, rights, bottoms = zip(*every, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 def find_latex() -> str:
@@ -198,7 +141,7 @@ def _run_latex(formulas: Sequence[str], style: Style, folder: Path) -> set[int] 
         return None
     missing = MISSING_FILE.search(log.partition(_FIRST_PAGE)[0])
     if missing is not None:
-        package = "preview-latex-style" if missing[1] == "preview.sty" else "texlive-fonts-extra"
+        package = "preview-latex-style" if missing[1] == "preview.sty" else "texlive-fonts-extra texlive-latex-extra"
         raise MissingExtraError(f"TeX has no {missing[1]}, needed for the font {style.font}; install {package}")
     ended = len(re.findall(r"^! Preview: Snippet \d+ ended", log, flags=re.MULTILINE))
     if ended != len(formulas):
@@ -229,41 +172,7 @@ def _document(formulas: Sequence[str], style: Style) -> str:
 
 def read_layouts(dvi: Path, dpi: float) -> list[Layout | None]:
     """Read the pages of a DVI file; None stands for an empty one."""
-    from matplotlib.dviread import Dvi
-
-    layouts: list[Layout | None] = []
-    with Dvi(str(dvi), dpi) as pages:
-        for page in pages:
-            layout = layout_of(page, dpi)
-            layouts.append(layout if layout.glyphs else None)
-    return layouts
-
-
-def layout_of(page: "Page", dpi: float) -> Layout:
-    """Turn a page, whose heights count upwards, into a layout."""
-    glyphs = tuple(
-        _placed(cast(_Metrics, text.font), int(text.glyph), text.x, page.height - text.y, dpi) for text in page.text
-    )
-    rules = tuple(Rule(box.x, page.height - box.y - box.height, box.width, box.height) for box in page.boxes)
-    return Layout(glyphs, rules)
-
-
-class _Metrics(Protocol):
-    """What matplotlib's fonts of DVI files know but do not publish."""
-
-    texname: bytes
-    _scale: float
-
-    def _width_of(self, char: int) -> int: ...
-    def _height_depth_of(self, char: int) -> tuple[int, int]: ...
-
-
-def _placed(font: _Metrics, code: int, x: float, y: float, dpi: float) -> PlacedGlyph:
-    unit = dpi / (_POINTS * 2**16)  # pixels for one of TeX's scaled points
-    height, depth = font._height_depth_of(code)
-    width = font._width_of(code)
-    family = font.texname.decode().rstrip("0123456789")
-    return PlacedGlyph((family, code), font._scale * unit, x, y, width * unit, height * unit, depth * unit)
+    return [layout.at_origin() if layout.glyphs else None for layout in read_dvi(dvi, dpi)]
 
 
 def fast_folder() -> str | None:

@@ -12,7 +12,7 @@
 | typeset-held | formulas of papers that no model is trained on |
 | crohme | real pen strokes |
 | pens | formulas laid out by TeX, written with the strokes of real pens |
-| everyday, articles, lines | formulas made up by rule, out of TeX articles, and several below one another |
+| everyday, matrices, articles, lines | formulas made up by rule, out of TeX articles, and several below one another |
 | browser, plots | formulas of all these kinds drawn by Chromium (KaTeX, MathML) and by matplotlib |
 """
 
@@ -31,9 +31,13 @@ from unrender.images.strokes import PEN, draw, vary
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
 from unrender.training.data import BOXES, CacheWriter, Gray, Sample, watched
-from unrender.training.formula.everyday import make_up, stack
+from unrender.training.formula.everyday import make_up, matrices, stack
 from unrender.training.formula.handwriting import GlyphBank, compose, fit, harvest
-from unrender.training.formula.labels import (
+from unrender.training.formula.pen_set import make_pens
+from unrender.training.formula.pens import as_read, fits
+from unrender.training.formula.pointing import annotate
+from unrender.training.formula.renderers import renderer
+from unrender.training.formula.texts import (
     MAX_TOKENS,
     Formula,
     is_held_out,
@@ -44,10 +48,6 @@ from unrender.training.formula.labels import (
     stands_alone,
     unify,
 )
-from unrender.training.formula.pen_set import make_pens
-from unrender.training.formula.pens import as_read, fits
-from unrender.training.formula.pointing import annotate
-from unrender.training.formula.renderers import renderer
 from unrender.typesetting import FONTS, Style, lay_out
 from unrender.typesetting.pictures import crop_to_ink, typeset
 
@@ -60,7 +60,7 @@ _SETTINGS = 2  # how often an official label is set in another font
 _SYMBOL_SETTINGS = 12  # how often a symbol is set by itself
 _HAND_SCALES = (1.1, 1.22)  # the handwritten pictures are drawn larger than the printed ones
 _SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 120_000, 24_000, 46_000, 36_000, 2_000
-_EVERYDAY, _LINES, _DRAWN = 36_000, 16_000, 20_000
+_EVERYDAY, _MATRICES, _LINES, _DRAWN = 36_000, 6_000, 16_000, 20_000
 _OFFICIAL = ("printed", "handwritten")
 _LAYOUT_DPI = 100
 
@@ -108,6 +108,7 @@ def make(source: Path, out: Path | None = None) -> Path:
         "fonts": _Plan(labels * _SETTINGS, plain=0.0),
         "articles": _Plan(articles, plain=0.6),
         "everyday": _Plan(made, plain=0.5),
+        "matrices": _Plan(list(make_up(_MATRICES, tokenizer, matrices)), plain=0.5),
         "lines": _Plan(lines, plain=0.6),
     }
     for name, plan in plans.items():

@@ -24,7 +24,7 @@ from unrender.training.formula.expressions import (
     pick_rule,
     terms,
 )
-from unrender.training.formula.labels import Formula, settle
+from unrender.training.formula.texts import Formula, settle
 
 _LINE_TOKENS = (4, 28)
 _NOT_IN_LINES = frozenset({"\\begin{array}", "\\\\", "\\not"})
@@ -44,11 +44,11 @@ _DOMAINS = "X Y A B \\mathbb{R} [0,1] \\mathbb{R}^{n} \\mathbb{C}".split()
 _ELEMENTS = "H O C N Na Cl Ca Fe Cu Mg Al S P K Zn Ag Br I Si Pb He Li F".split()
 
 
-def make_up(count: int, tokenizer: LatexTokenizer) -> Iterator[Formula]:
-    """Make up formulas, with the labels they are trained with."""
+def make_up(count: int, tokenizer: LatexTokenizer, make: Callable[[Rng], str] | None = None) -> Iterator[Formula]:
+    """Make up formulas of every kind, or by one rule, with the labels they are trained with."""
     rng = np.random.default_rng(0)
     for _ in range(count):
-        text = make(rng)
+        text = (make or make_any)(rng)
         label = settle(text, tokenizer)
         if label is not None:
             yield Formula(label, 0, display=bool(rng.random() < 0.7), drawn=text)
@@ -66,7 +66,7 @@ def stack(count: int, formulas: Sequence[Formula], tokenizer: LatexTokenizer) ->
             yield Formula(label, lines[0].paper, display=True, drawn=text)
 
 
-def make(rng: Rng) -> str:
+def make_any(rng: Rng) -> str:
     """Make up one formula."""
     kinds = list(_KINDS)
     weights = np.array([_KINDS[kind] for kind in kinds])
@@ -153,7 +153,7 @@ def _arithmetic(rng: Rng) -> str:
     )
 
 
-def _matrices(rng: Rng) -> str:
+def matrices(rng: Rng) -> str:
     kind = rng.random()
     first = matrix(rng, 1)
     return (
@@ -230,7 +230,7 @@ _KINDS: dict[Callable[[Rng], str], float] = {
     _equation: 0.28,
     _expression: 0.14,
     _arithmetic: 0.06,
-    _matrices: 0.09,
+    matrices: 0.09,
     _definition: 0.05,
     _logic: 0.05,
     _quantity: 0.04,

@@ -38,8 +38,10 @@ def number(rng: Rng) -> str:
         return str(int(rng.integers(0, 10)))
     if kind < 0.75:
         return str(int(rng.integers(10, 100)))
-    if kind < 0.85:
+    if kind < 0.82:
         return str(int(rng.integers(100, 10_000)))
+    if kind < 0.87:
+        return str(int(rng.integers(1, 10))) + pick(rng, ["0", "0", "1", "3", "9"]) * int(rng.integers(2, 7))
     return f"{rng.uniform(0, 100):.{int(rng.integers(1, 4))}f}"
 
 
@@ -177,12 +179,27 @@ def _marked(rng: Rng, depth: int) -> str:
 
 def matrix(rng: Rng, depth: int) -> str:
     name = pick(rng, ["pmatrix", "bmatrix", "vmatrix", "pmatrix", "bmatrix", "matrix"])
-    rows, columns = int(rng.integers(1, 5)), int(rng.integers(1, 5))
-    cell = _entry if rng.random() < 0.5 else atom
-    body = " \\\\ ".join(" & ".join(cell(rng) for _ in range(columns)) for _ in range(rows))
-    if rng.random() < 0.15:
+    most = 5 if rng.random() < 0.6 else 7
+    rows, columns = int(rng.integers(1, most)), int(rng.integers(1, most))
+    kind = rng.random()
+    if kind < 0.12:
         body = _GENERAL_MATRIX.replace("a", pick(rng, COMMON))
+    else:
+        cell = _one_of_few(rng) if kind < 0.45 else _entry if kind < 0.75 else atom
+        cells = [[cell(rng) for _ in range(columns)] for _ in range(rows)]
+        if kind < 0.25:
+            cells = [
+                [value if row == column else "0" for column, value in enumerate(line)] for row, line in enumerate(cells)
+            ]
+        body = " \\\\ ".join(" & ".join(line) for line in cells)
     return f"\\begin{{{name}}} {body} \\end{{{name}}}"
+
+
+def _one_of_few(rng: Rng) -> Callable[[Rng], str]:
+    """Return what writes the same entries again and again: only their places tell them apart."""
+    often = pick(rng, ["0", "1", _entry(rng)])
+    seldom = pick(rng, ["1", "0", "-1", _entry(rng), letter(rng)])
+    return lambda rng: often if rng.random() < 0.65 else seldom
 
 
 def _entry(rng: Rng) -> str:

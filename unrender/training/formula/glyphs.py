@@ -5,18 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unrender.typesetting import (
-    DVI,
-    Box,
-    Key,
-    Layout,
-    PlacedGlyph,
-    Rule,
-    Style,
-    compile_formulas,
-    fast_folder,
-    layout_of,
-)
+from unrender.typesetting import DVI, Style, compile_formulas, fast_folder
+from unrender.typesetting.dvi import Box, Key, Layout, PlacedGlyph, Rule, read_dvi
 
 ROOT = r"\sqrt"
 LARGE = "cmex"  # the family of signs that grow
@@ -102,14 +92,18 @@ def _measure(forms: Sequence[str], style: Style) -> dict[str, tuple[Key, Box]]:
     found: dict[str, tuple[Key, Box]] = {}
     with tempfile.TemporaryDirectory(prefix="unrender-tex-", dir=fast_folder()) as folder:
         good = compile_formulas(forms, style, Path(folder))
+        compiled = [form for form, fine in zip(forms, good, strict=True) if fine]
+        layouts = read_dvi(Path(folder) / DVI, _DPI)
         with Dvi(str(Path(folder) / DVI), _DPI) as dvi:
-            for form, page in zip((form for form, fine in zip(forms, good, strict=True) if fine), dvi, strict=True):
-                layout = layout_of(page, _DPI)
+            for form, layout, page in zip(compiled, layouts, dvi, strict=True):
                 glyphs = _accents(form, layout)
                 if len(glyphs) != 1 or layout.rules:
                     continue
                 text = page.text[glyphs[0]]
-                font = FT2Font(str(text.font_path))
+                try:
+                    font = FT2Font(str(text.font_path))
+                except RuntimeError:  # a font of bitmaps has no outlines to measure
+                    continue
                 font.set_size(_EM, 72)
                 left, bottom, right, top = (side / (_EM * _UNITS) for side in font.load_glyph(text.index).bbox)
                 found[form] = layout.glyphs[glyphs[0]].key, (left, -top, right, -bottom)

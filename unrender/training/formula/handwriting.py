@@ -14,7 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.typesetting import Key, Layout, PlacedGlyph, Rule
+from unrender.training.photographs import rescale
+from unrender.typesetting.dvi import Key, Layout, PlacedGlyph, Rule
 
 Gray = NDArray[np.uint8]
 
@@ -63,9 +64,10 @@ def fit(layout: Layout, gray: Gray) -> Layout | None:
     best, found = 0.0, None
     for scale in _SCALES:
         covered = _sum_inside(sums, boxes * scale + moves)
-        place = int(covered.argmax())
-        if covered[place] > best:
-            best, found = float(covered[place]), (float(scale), int(shifts[place, 0, 0]), int(shifts[place, 0, 1]))
+        best_shift = int(covered.argmax())
+        if covered[best_shift] > best:
+            across, down = shifts[best_shift, 0].tolist()
+            best, found = float(covered[best_shift]), (float(scale), across, down)
     if found is None or best < _MIN_COVER * total:
         return None
     return _moved(layout, found[0], found[1] - left * found[0], found[2] - top * found[0])
@@ -185,7 +187,7 @@ def compose(layout: Layout, bank: GlyphBank, rng: np.random.Generator, *, scale:
         hand = bank.sample(glyph, rng)
         size = glyph.size * scale
         factor = size / hand.scale * float(rng.normal(1, _SIZE_JITTER))
-        ink = hand.ink if abs(factor - 1) < _SAME_SIZE else _resized(hand.ink, factor)
+        ink = hand.ink if abs(factor - 1) < _SAME_SIZE else rescale(hand.ink, factor)
         x = glyph.x * scale - left + hand.left * size + float(rng.normal(0, _PLACE_JITTER * size))
         y = glyph.y * scale - top + hand.top * size + float(rng.normal(0, _PLACE_JITTER * size))
         _paste(canvas, ink, round(x) + _BORDER, round(y) + _BORDER)
@@ -208,12 +210,6 @@ def _paste(canvas: Gray, ink: Gray, x: int, y: int) -> None:
         return
     part = canvas[y0:y1, x0:x1]
     np.maximum(part, ink[y0 - y : y1 - y, x0 - x : x1 - x], out=part)
-
-
-def _resized(ink: Gray, factor: float) -> Gray:
-    size = (max(1, round(ink.shape[1] * factor)), max(1, round(ink.shape[0] * factor)))
-    method = cv2.INTER_AREA if factor < 1 else cv2.INTER_CUBIC
-    return np.asarray(cv2.resize(ink, size, interpolation=method), dtype=np.uint8)
 
 
 def _moved(layout: Layout, scale: float, x: float, y: float) -> Layout:

@@ -15,9 +15,9 @@ from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer
 from unrender.training.data import CacheWriter, Gray, Sample
 from unrender.training.formula.glyphs import LARGE, Shapes, read_shapes
-from unrender.training.formula.labels import Formula
 from unrender.training.formula.pens import fits, picture, take_manner, write
 from unrender.training.formula.pointing import Boxes, lay_out_marked
+from unrender.training.formula.texts import Formula
 from unrender.training.formula.writers import Writers, gather
 from unrender.typesetting import Style
 
@@ -91,7 +91,7 @@ def can_be_written(formulas: Iterable[Formula]) -> Iterator[Formula]:
     """Yield what a pen can write: not too long, and without bold or other letters that a hand does not tell apart."""
     for formula in formulas:
         tokens = formula.text.split()
-        alone = (tokens[place + 2 : place + 4] for place, token in enumerate(tokens) if token in _UPRIGHT)
+        alone = (tokens[index + 2 : index + 4] for index, token in enumerate(tokens) if token in _UPRIGHT)
         if len(tokens) <= _MOST_TOKENS and not _PRINTED & set(tokens) and not any(end[1:] == ["}"] for end in alone):
             yield formula
 

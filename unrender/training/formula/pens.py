@@ -20,7 +20,7 @@ from unrender.training.data import Gray
 from unrender.training.formula.glyphs import ROOT, Piece, Shapes, cut
 from unrender.training.formula.pointing import NOWHERE, Boxes, Mark, token_boxes
 from unrender.training.formula.writers import Hand, Points, Strokes
-from unrender.typesetting import Box, Layout
+from unrender.typesetting.dvi import Box, Layout
 from unrender.typesetting.pictures import crop_to_ink
 
 _MISSING = {r"\hat{}": (((0.0, 1.0), (0.5, 0.0), (1.0, 1.0)),), r"\check{}": (((0.0, 0.0), (0.5, 1.0), (1.0, 0.0)),),

@@ -5,27 +5,24 @@ Pictures of the same formula, typeset or written over TeX's layout, are a stretc
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
 
 import numpy as np
-from matplotlib.dviread import Dvi, Page
 from numpy.typing import NDArray
 
 from unrender.latex.commands import SILENT
 from unrender.training.data import BOXES, Cache
-from unrender.typesetting import DVI, Box, Layout, Style, compile_formulas, fast_folder, layout_of
+from unrender.typesetting import DVI, Style, compile_formulas, fast_folder
+from unrender.typesetting.dvi import Box, Layout, read_dvi
 
 Mark = tuple[int, int, int]  # token, glyphs before it, rules before it
 Boxes = NDArray[np.int16]  # (tokens, 4): left, top, right, bottom in pixels; all -1 where a token has no place
 NOWHERE = -1
 _DPI = 100.0
 _CHUNK = 400  # formulas to one run of TeX
-_SPECIALS = range(239, 243)  # DVI commands that carry a mark
-_MARK = b"unrender "
 _MISFIT, _MISFIT_SHARE = 4.0, 0.06  # by how much a picture's height may differ from the layout's
 _LENGTHS = frozenset(r"\hspace \vspace \kern \raise \raisebox".split())  # their argument is no formula
 _SIZES = frozenset(
@@ -35,70 +32,45 @@ _LARGE = frozenset(
     r"\sum \prod \int \oint \iint \bigcap \bigcup \bigoplus \bigotimes \bigsqcup \bigvee \bigwedge".split()
 )
 _LARGE_FONT = "cmex"
+_ARRAY = r"\begin{array}"
 _RULED = frozenset(r"\frac \sqrt \overline".split())
 
 
-def mark(tokens: Sequence[str], first: int = 0) -> str:
-    """Put a mark in front of every visible token, and one where a fraction's bar will come; count from `first`."""
+def mark(tokens: Sequence[str], first: int = 0, *, tight: bool = False) -> str:
+    """Put a mark in front of every visible token, and one where a fraction's bar will come; count from `first`.
+
+    With `tight`, arrays have no space at their sides, like a pmatrix.
+    """
     pieces: list[str] = []
     numerators: list[tuple[int, int]] = []  # depth at which a numerator ends, and whose it is
-    depth, skipping, attached = 0, 0, False
-    for place, token in enumerate(tokens):
+    depth, skipping, columns, attached = 0, 0, 0, False
+    for index, token in enumerate(tokens):
         if token == "}":
             if numerators and numerators[-1][0] == depth:
                 pieces.append(_mark(first + numerators.pop()[1]))
+            if tight and columns == depth:
+                pieces.append("@{}")
+                columns = 0
             depth -= 1
             skipping = 0 if depth < skipping else skipping
         if token not in SILENT and not skipping and not attached:
-            pieces.append(_mark(first + place))
+            pieces.append(_mark(first + index))
         pieces.append(token)
         attached = token in _SIZES
         if token == "{":
             depth += 1
-            if place and tokens[place - 1] == r"\frac":
-                numerators.append((depth, place - 1))
-            if place and (tokens[place - 1] in _LENGTHS or tokens[place - 1] == r"\begin{array}"):
+            if index and tokens[index - 1] == r"\frac":
+                numerators.append((depth, index - 1))
+            if index and (tokens[index - 1] in _LENGTHS or tokens[index - 1] == _ARRAY):
                 skipping = skipping or depth
+            if tight and index and tokens[index - 1] == _ARRAY:
+                pieces.append("@{}")
+                columns = depth
     return " ".join(pieces)
 
 
-def _mark(place: int) -> str:
-    return rf"\special{{unrender {place}}}"
-
-
-class _Reader(Protocol):
-    """What matplotlib's reader of DVI files has but does not publish."""
-
-    file: BinaryIO
-    text: list[object]
-    boxes: list[object]
-
-    def _read(self) -> bool: ...
-    def _output(self) -> Page: ...
-
-
-class _MarkedDvi(Dvi):
-    """A DVI file that keeps the marks it meets: (token, glyphs so far, rules so far)."""
-
-    _dtable = [*getattr(Dvi, "_dtable")]  # noqa: B009, RUF012  # the library's table of commands
-
-    def pages(self) -> Iterator[tuple[Layout, list[Mark]]]:
-        reader = cast(_Reader, self)
-        self.marks: list[Mark] = []
-        while reader._read():
-            yield layout_of(reader._output(), _DPI), self.marks
-            self.marks = []
-
-    def note(self, byte: int) -> None:
-        reader = cast(_Reader, self)
-        length = int.from_bytes(reader.file.read(byte - _SPECIALS.start + 1), "big")
-        text = reader.file.read(length)
-        if text.startswith(_MARK):
-            self.marks.append((int(text[len(_MARK) :]), len(reader.text), len(reader.boxes)))
-
-
-for _command in _SPECIALS:
-    _MarkedDvi._dtable[_command] = _MarkedDvi.note
+def _mark(index: int) -> str:
+    return rf"\special{{unrender {index}}}"
 
 
 @dataclass(frozen=True)
@@ -120,34 +92,43 @@ class Places:
         return np.where(np.isnan(stretched), NOWHERE, np.rint(stretched)).astype(np.int16)
 
 
-def find_places(labels: Sequence[Sequence[str]], style: Style) -> list[Places | None]:
+def find_places(labels: Sequence[Sequence[str]], style: Style, *, tight: bool = False) -> list[Places | None]:
     """Let TeX set the formulas; None stands for one that does not compile with its marks."""
-    found = lay_out_marked(labels, style)
+    found = lay_out_marked(labels, style, tight=tight)
     return [None if page is None else _places(tokens, *page) for tokens, page in zip(labels, found, strict=True)]
 
 
-def lay_out_marked(labels: Sequence[Sequence[str]], style: Style) -> list[tuple[Layout, list[Mark]] | None]:
+def lay_out_marked(
+    labels: Sequence[Sequence[str]], style: Style, *, tight: bool = False
+) -> list[tuple[Layout, list[Mark]] | None]:
     """Let TeX set the formulas, every visible token marked; None stands for one that does not compile so."""
-    formulas, marked = [" ".join(tokens) for tokens in labels], [mark(tokens) for tokens in labels]
+    formulas, marked = [" ".join(tokens) for tokens in labels], [mark(tokens, tight=tight) for tokens in labels]
     with tempfile.TemporaryDirectory(prefix="unrender-tex-", dir=fast_folder()) as folder:
         good = compile_formulas(formulas, style, Path(folder), written=marked)
         if not any(good):
             return [None] * len(labels)
-        with _MarkedDvi(str(Path(folder) / DVI), _DPI) as dvi:
-            pages = dvi.pages()
-            return [next(pages) if fine else None for fine in good]
+        pages = iter(read_dvi(Path(folder) / DVI, _DPI))
+        return [_marked(next(pages)) if fine else None for fine in good]
+
+
+def _marked(page: Layout) -> tuple[Layout, list[Mark]]:
+    return page.at_origin(), [(int(mark.text), mark.glyphs, mark.rules) for mark in page.marks]
 
 
 def locate(labels: Sequence[Sequence[str]], sizes: Sequence[tuple[int, int]]) -> list[Boxes]:
-    """Return the boxes of each label's tokens in a picture of the given height and width, display or inline style."""
+    """Return the boxes of each label's tokens in a picture of the given height and width.
+
+    Display style is tried first, then inline; then, where there are arrays, both without space at their sides.
+    """
     boxes = [nowhere(len(tokens)) for tokens in labels]
     waiting = list(range(len(labels)))
-    for display in (True, False):
-        found = find_places([labels[place] for place in waiting], Style(display=display))
-        for place, places in zip(waiting, found, strict=True):
-            if places is not None and places.misfit(sizes[place]) <= max(_MISFIT, _MISFIT_SHARE * sizes[place][0]):
-                boxes[place] = places.on(sizes[place])
-        waiting = [place for place in waiting if (boxes[place] == NOWHERE).all()]
+    for tight, display in product((False, True), (True, False)):
+        waiting = [index for index in waiting if not tight or _ARRAY in labels[index]]
+        found = find_places([labels[index] for index in waiting], Style(display=display), tight=tight)
+        for index, places in zip(waiting, found, strict=True):
+            if places is not None and places.misfit(sizes[index]) <= max(_MISFIT, _MISFIT_SHARE * sizes[index][0]):
+                boxes[index] = places.on(sizes[index])
+        waiting = [index for index in waiting if (boxes[index] == NOWHERE).all()]
     return boxes
 
 
@@ -185,23 +166,23 @@ def token_boxes(
     """
     boxes = np.full((len(tokens), 4), np.nan)
     waiting: int | None = None  # a large operator whose upper limit is set before it
-    for (place, glyph, rule), (_, next_glyph, next_rule) in pairwise([*marks, (-1, len(glyphs), len(rules))]):
+    for (index, glyph, rule), (_, next_glyph, next_rule) in pairwise([*marks, (-1, len(glyphs), len(rules))]):
         found = list(range(glyph, next_glyph))
-        if tokens[place] in _LARGE and not found:
-            waiting = place
+        if tokens[index] in _LARGE and not found:
+            waiting = index
         elif waiting is not None and len(found) > 1 and large[found[-1]]:
             _grow(boxes, waiting, glyphs[found.pop()])
             waiting = None
-        for index in found:
-            _grow(boxes, place, glyphs[index])
-        if tokens[place] in _RULED:
+        for number in found:
+            _grow(boxes, index, glyphs[number])
+        if tokens[index] in _RULED:
             for line in rules[rule:next_rule]:
-                _grow(boxes, place, line)
+                _grow(boxes, index, line)
     return boxes
 
 
-def _grow(boxes: NDArray[np.float64], place: int, box: Box) -> None:
-    row = boxes[place]
+def _grow(boxes: NDArray[np.float64], index: int, box: Box) -> None:
+    row = boxes[index]
     row[:2] = np.fmin(row[:2], box[:2])
     row[2:] = np.fmax(row[2:], box[2:])
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from unrender.formats.marked import SOFT_HYPHEN
 from unrender.training.formula.pointing import token_boxes
-from unrender.training.page.compilation import Glyph, Rule
-from unrender.typesetting import Box, union
+from unrender.typesetting.dvi import Box, PlacedGlyph, Rule, union
 
 Place = tuple[int, int]  # number of the page, number of the line's box in the file
 _OLD_ENCODING = "cm"  # how fonts in TeX's old encoding are called
@@ -40,14 +39,14 @@ class Segment(NamedTuple):
     token: int
     page: int
     stack: tuple[int, ...]
-    glyphs: Sequence[Glyph]
+    glyphs: Sequence[PlacedGlyph]
     rules: Sequence[Rule]
 
 
-def decode(glyph: Glyph) -> str:
+def decode(glyph: PlacedGlyph) -> str:
     """Return the characters that a glyph prints, where the font is a text font."""
-    table = _OLD if _is_old(glyph) and "tt" not in glyph.font.name else _NEW
-    return table.get(glyph.code) or chr(glyph.code)
+    table = _OLD if _is_old(glyph) and "tt" not in glyph.key[0] else _NEW
+    return table.get(glyph.key[1]) or chr(glyph.key[1])
 
 
 def align_text(text: str, segments: Sequence[Segment]) -> list[Sign] | None:
@@ -80,7 +79,7 @@ def align_text(text: str, segments: Sequence[Segment]) -> list[Sign] | None:
     return signs
 
 
-def _read(text: str, printed: Sequence[tuple[Glyph, Place]], index: int, position: int) -> list[int] | None:
+def _read(text: str, printed: Sequence[tuple[PlacedGlyph, Place]], index: int, position: int) -> list[int] | None:
     """Say how many characters each glyph prints, so that together they print the text; None when they do not."""
     if index == len(printed):
         return [] if position == len(text) else None
@@ -94,7 +93,7 @@ def _read(text: str, printed: Sequence[tuple[Glyph, Place]], index: int, positio
     return None
 
 
-def _choices(text: str, position: int, glyph: Glyph, *, ends_line: bool) -> Iterator[int]:
+def _choices(text: str, position: int, glyph: PlacedGlyph, *, ends_line: bool) -> Iterator[int]:
     """Give what a glyph may be, the likeliest first."""
     characters = decode(glyph)
     if text.startswith(characters, position):
@@ -104,13 +103,13 @@ def _choices(text: str, position: int, glyph: Glyph, *, ends_line: bool) -> Iter
     if position < len(text) and _is_old(glyph) and _base(text[position]) == characters:
         yield 1
     elif position < len(text) and not _is_letter(glyph, characters):
-        if not text[position].isascii() and _is_old(glyph) and glyph.code in _OLD_ACCENTS:
+        if not text[position].isascii() and _is_old(glyph) and glyph.key[1] in _OLD_ACCENTS:
             yield _ACCENT
         yield from (len(ligature) for ligature in _LIGATURES if text.startswith(ligature, position))
         yield 1
 
 
-def _skip(text: str, position: int, glyph: Glyph) -> int:
+def _skip(text: str, position: int, glyph: PlacedGlyph) -> int:
     """Pass over spaces, and over what is printed as a rule."""
     while position < len(text) and (text[position] == " " or (text[position] == "_" and decode(glyph) != "_")):
         position += 1
@@ -124,14 +123,14 @@ def align_formula(tokens: Sequence[str], segments: Sequence[Segment]) -> list[Si
     places: dict[int, Place] = {}
     for page in sorted({segment.page for segment in segments}):
         here = [segment for segment in segments if segment.page == page]
-        marks, glyphs, rules = list[tuple[int, int, int]](), list[Glyph](), list[Rule]()
+        marks, glyphs, rules = list[tuple[int, int, int]](), list[PlacedGlyph](), list[Rule]()
         for segment in here:
             marks.append((segment.token, len(glyphs), len(rules)))
             places.setdefault(segment.token, (page, segment.stack[depth - 1]))
             glyphs += segment.glyphs
             rules += segment.rules
-        large = [glyph.height + glyph.depth > _LARGE * glyph.font.size for glyph in glyphs]
-        found = token_boxes(tokens, marks, [glyph.box for glyph in glyphs], rules, large)
+        large = [glyph.height + glyph.depth > _LARGE * glyph.size for glyph in glyphs]
+        found = token_boxes(tokens, marks, [glyph.box for glyph in glyphs], [rule.box for rule in rules], large)
         boxes = np.where(np.isnan(boxes), found, boxes)
     boxed = [None if np.isnan(row).any() else (row[0], row[1], row[2], row[3]) for row in boxes.tolist()]
     filled = _fill(tokens, {token: place for token, place in places.items() if boxed[token] is not None}, places)
@@ -174,11 +173,11 @@ def _base(character: str) -> str:
     return {"ł": "l", "Ł": "L"}.get(character) or unicodedata.normalize("NFD", character)[0]
 
 
-def _is_letter(glyph: Glyph, characters: str) -> bool:
+def _is_letter(glyph: PlacedGlyph, characters: str) -> bool:
     """Whether a glyph can be nothing but the letter or digit that its code says."""
-    symbols = glyph.font.name.startswith(_SYMBOL_FONTS)
-    return not symbols and glyph.code < _LETTERS_END and len(characters) == 1 and characters.isalnum()
+    symbols = glyph.key[0].startswith(_SYMBOL_FONTS)
+    return not symbols and glyph.key[1] < _LETTERS_END and len(characters) == 1 and characters.isalnum()
 
 
-def _is_old(glyph: Glyph) -> bool:
-    return glyph.font.name.startswith(_OLD_ENCODING)
+def _is_old(glyph: PlacedGlyph) -> bool:
+    return glyph.key[0].startswith(_OLD_ENCODING)

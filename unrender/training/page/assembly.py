@@ -6,11 +6,11 @@ from itertools import groupby
 
 from unrender.training.page.alignment import Segment, Sign, align_formula, align_text, decode
 from unrender.training.page.blocks import FURNITURE, ROWED, Block, Kind
-from unrender.training.page.compilation import Compiled, Glyph, Mark
+from unrender.training.page.compilation import Compiled
 from unrender.training.page.prose import Atom
 from unrender.training.page.source import Source
 from unrender.training.page.styles import Style
-from unrender.typesetting import Box, union
+from unrender.typesetting.dvi import Box, Mark, PlacedGlyph, union
 
 _END, _FOLIO, _LINE_NUMBER = "end", "folio", "linenumber"
 SPANNING = -1
@@ -105,7 +105,7 @@ class _Assembly:
                 self._place(found, block.atoms[found.atom])
             if block.kind in (Kind.FIGURE, Kind.TABLE):
                 for segment in found.segments:
-                    self._ruled.setdefault((found.block, segment.page), []).extend(segment.rules)
+                    self._ruled.setdefault((found.block, segment.page), []).extend(rule.box for rule in segment.rules)
                 if block.kind == Kind.FIGURE:
                     key = (found.segments[0].page, found.block, 0)
                     self._rows[key] = _Row(found.block, key[0], found.order[0], 0)
@@ -123,7 +123,7 @@ class _Assembly:
             marks = [Mark(_END, 0, 0, ()), *page.marks]  # a page may open in the middle of a word
             stops = [*((mark.glyphs, mark.rules) for mark in page.marks), (len(page.glyphs), len(page.rules))]
             for order, (mark, (glyphs, rules)) in enumerate(zip(marks, stops, strict=True)):
-                meaning = self._meaning(mark.text, number, page.glyphs[mark.glyphs : glyphs], body)
+                meaning = self._meaning(mark.text, page.glyphs[mark.glyphs : glyphs], body)
                 if meaning is None:
                     continue
                 block, atom, token = meaning
@@ -138,7 +138,7 @@ class _Assembly:
                 )
         return list(found.values())
 
-    def _meaning(self, text: str, page: int, glyphs: Sequence[Glyph], body: int | None) -> tuple[int, int, int] | None:
+    def _meaning(self, text: str, glyphs: Sequence[PlacedGlyph], body: int | None) -> tuple[int, int, int] | None:
         if text == _FOLIO:
             self._blocks.append(Block(kind=Kind.FOLIO, atoms=(Atom(text="".join(map(decode, glyphs))),)))
             return len(self._blocks) - 1, 0, 0
@@ -157,7 +157,7 @@ class _Assembly:
         orders = {
             segment.page: order for segment, order in zip(reversed(found.segments), reversed(found.order), strict=True)
         }
-        size = max((glyph.font.size for segment in found.segments for glyph in segment.glyphs), default=0.0)
+        size = max((glyph.size for segment in found.segments for glyph in segment.glyphs), default=0.0)
         runs = [list(run) for _, run in groupby(signs, key=lambda sign: sign.place)]
         for index, run in enumerate(runs):
             page, line = run[0].place

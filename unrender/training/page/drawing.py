@@ -20,11 +20,10 @@ from unrender.training.data import Gray
 from unrender.training.page.assembly import Page
 from unrender.training.page.blocks import Kind
 from unrender.training.page.styles import Style
-from unrender.training.photographs import compress
-from unrender.typesetting import Box
+from unrender.training.photographs import coarsen, compress
+from unrender.typesetting.dvi import POINTS_PER_INCH, Box
 from unrender.typesetting.pictures import run_dvipng
 
-POINTS_PER_INCH = 72.27
 _SECONDS = 300
 _PAINTED = 0.8  # share of figures that are more than a grey box
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
@@ -52,13 +51,6 @@ def in_pixels(box: Box, dpi: float) -> tuple[int, int, int, int]:
     """Return the pixels that a box in points covers."""
     left, top, right, bottom = (side * dpi / POINTS_PER_INCH for side in box)
     return int(left), int(top), int(np.ceil(right)), int(np.ceil(bottom))
-
-
-def shrink(gray: Gray, factor: float) -> Gray:
-    """Reduce a picture; `factor` is at most 1."""
-    height, width = gray.shape
-    size = (max(1, round(width * factor)), max(1, round(height * factor)))
-    return np.asarray(cv2.resize(gray, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
 def paint_figure(gray: Gray, box: tuple[int, int, int, int], rng: np.random.Generator) -> None:
@@ -166,7 +158,8 @@ def scan(gray: Gray, warp: Warp, dpi: float, settings: Scanning, rng: np.random.
         size = (gray.shape[1], gray.shape[0])
         gray = np.asarray(cv2.warpPerspective(gray, move, size, flags=cv2.INTER_LINEAR, borderValue=_PAPER), np.uint8)
         warp = Warp(move @ warp.matrix)
-    gray = _coarse(gray, float(rng.uniform(*settings.resolutions)) / dpi)
+    factor = float(rng.uniform(*settings.resolutions)) / dpi
+    gray = coarsen(gray, factor) if factor < 1 else gray
     if rng.random() < settings.shaded:
         gray = _shade(gray, settings.shade, rng)
     if settings.nougat:
@@ -191,17 +184,6 @@ def _movement(height: int, width: int, settings: Scanning, rng: np.random.Genera
         moved = corners + inwards * rng.uniform(0, settings.perspective * width, (4, 2)).astype(np.float32)
         move = cv2.getPerspectiveTransform(corners, moved.astype(np.float32)) @ move
     return np.asarray(move, dtype=np.float64)
-
-
-def _coarse(gray: Gray, factor: float) -> Gray:
-    """Lose what a scan of lower resolution loses; the size stays."""
-    if factor >= 1:
-        return gray
-    height, width = gray.shape
-    small = cv2.resize(
-        gray, (max(1, round(width * factor)), max(1, round(height * factor))), interpolation=cv2.INTER_AREA
-    )
-    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
 
 
 def _shade(gray: Gray, most: float, rng: np.random.Generator) -> Gray:

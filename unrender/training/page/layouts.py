@@ -18,8 +18,8 @@ from unrender.models.page import CELLS_PER_INCH, KINDS
 from unrender.training.data import Gray
 from unrender.training.page.assembly import Page
 from unrender.training.page.blocks import Kind
-from unrender.training.page.drawing import POINTS_PER_INCH, Warp
-from unrender.typesetting import Box
+from unrender.training.page.drawing import Warp
+from unrender.typesetting.dvi import POINTS_PER_INCH, Box
 
 _IN_CELLS = {Kind.ITEM: "text", Kind.TITLE: "heading", Kind.FORMULA: "display formula"}  # what `KINDS` calls otherwise
 _WHOLE = frozenset(

@@ -22,8 +22,8 @@ from unrender.formats.marked import CELL, inline_markdown, write_formula
 from unrender.training.data import Gray
 from unrender.training.page.assembly import Line, Page, Piece
 from unrender.training.page.blocks import Kind
-from unrender.training.page.drawing import POINTS_PER_INCH
 from unrender.training.page.samples import label_of
+from unrender.typesetting.dvi import POINTS_PER_INCH
 
 _BULLETS = ("• ", "– ")
 PAGES, SCANS = "pages-held", "scans-held"

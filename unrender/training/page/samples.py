@@ -15,9 +15,10 @@ from unrender.training.data import Gray, Sample
 from unrender.training.page.alignment import Sign
 from unrender.training.page.assembly import Line, Page, Part, Piece
 from unrender.training.page.blocks import Kind
-from unrender.training.page.drawing import POINTS_PER_INCH, in_pixels, shrink
+from unrender.training.page.drawing import in_pixels
 from unrender.training.page.prose import MONO, PLAIN
-from unrender.typesetting import Box, union
+from unrender.training.photographs import rescale
+from unrender.typesetting.dvi import POINTS_PER_INCH, Box, union
 
 LINES, PIECES, PARAGRAPHS = "lines", "pieces", "paragraphs"
 READER_DPI, READER_POINTS = 100.0, 12.0
@@ -198,7 +199,7 @@ def cut(
     part = gray[top : bottom + edge, left : right + edge]
     if part.size == 0:
         return None
-    picture = shrink(part, factor)
+    picture = rescale(part, factor)
     boxes = np.array([box or (np.nan,) * 4 for box in label.boxes]) * (dpi / POINTS_PER_INCH)
     boxes -= np.array([left, top, left, top])
     down, across = picture.shape[0] / part.shape[0], picture.shape[1] / part.shape[1]

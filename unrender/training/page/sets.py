@@ -26,16 +26,17 @@ from unrender.errors import DataError
 from unrender.formats.marked import MARKERS, SOFT_HYPHEN, token_of
 from unrender.tokens import FILE_NAME, LatexTokenizer, read_list
 from unrender.training.data import CacheWriter, Gray, Sample, watched
-from unrender.training.formula.labels import is_validation_paper
+from unrender.training.formula.texts import is_validation_paper
 from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, PROSE, Excerpt, draft, read_documents, read_prose
-from unrender.training.page.drawing import FLAT, PLACED, SCANNING, Warp, draw_pages, scan, shrink
+from unrender.training.page.drawing import FLAT, PLACED, SCANNING, Warp, draw_pages, scan
 from unrender.training.page.layouts import Layout, LayoutWriter, make_layout
 from unrender.training.page.markdown import PageFiles, write_page, write_pdfs
 from unrender.training.page.prose import CHARACTERS
 from unrender.training.page.samples import LINES, PARAGRAPHS, PIECES, cut_samples, drawing_dpi
 from unrender.training.page.styles import BOOK, LETTER, PAPER, choose_style
+from unrender.training.photographs import rescale
 from unrender.typesetting import fast_folder
 from unrender.typesetting.pictures import find_tools
 
@@ -166,7 +167,7 @@ def _use(page: Page, gray: Gray, dpi: float, made: Made, rng: np.random.Generato
     straight = Warp.at(dpi)
     seen = scan(gray, straight, dpi, FLAT, rng)[0] if rng.random() < _SCANNED_LINES else gray
     made.samples += cut_samples(page, seen, dpi, _tokenizer(), rng)
-    small = shrink(gray, PAGE_DPI / dpi)
+    small = rescale(gray, PAGE_DPI / dpi)
     warp = Warp.at(PAGE_DPI)
     if rng.random() < _SCANNED_LAYOUTS:
         small, warp = scan(small, warp, PAGE_DPI, PLACED, rng)
@@ -176,10 +177,10 @@ def _use(page: Page, gray: Gray, dpi: float, made: Made, rng: np.random.Generato
 def _files(
     page: Page, gray: Gray, dpi: float, name: str, pdfs: Sequence[bytes] | None, rng: np.random.Generator
 ) -> PageFiles:
-    at_scan = shrink(gray, min(1.0, SCAN_DPI / dpi))
+    at_scan = rescale(gray, min(1.0, SCAN_DPI / dpi))
     scanned, _ = scan(at_scan, Warp.at(SCAN_DPI), SCAN_DPI, SCANNING, rng)
     pdf = pdfs[page.number] if pdfs is not None and page.number < len(pdfs) else None
-    return PageFiles(name, page, shrink(gray, PAGE_DPI / dpi), scanned, pdf, PAGE_DPI)
+    return PageFiles(name, page, rescale(gray, PAGE_DPI / dpi), scanned, pdf, PAGE_DPI)
 
 
 def _settle() -> None:

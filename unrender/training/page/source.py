@@ -29,7 +29,7 @@ class Meaning(NamedTuple):
 
     block: int
     atom: int
-    place: int
+    token: int
 
 
 @dataclass

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unrender.typesetting.dvi import POINTS_PER_INCH
+
 PAPER, BOOK, LETTER = "paper", "book", "letter"
 _T1 = r"\usepackage[T1]{fontenc}\renewcommand\ttdefault{txtt}\renewcommand\sfdefault{phv}"
 
@@ -42,7 +44,7 @@ _AMS_SYMBOLS = frozenset(["tx", "px", "charter", "libertine", "stix", "kp", "bas
 _USUAL_POINTS = range(10, 13)  # what the standard classes offer
 _COLUMN_GAP = 20.0
 _COMMON = 0.45  # share of Computer Modern
-_SIZES = {"letter": (8.5 * 72.27, 11.0 * 72.27), "a4": (597.51, 845.05), "b5": (500.8, 711.3)}
+_SIZES = {"letter": (8.5 * POINTS_PER_INCH, 11.0 * POINTS_PER_INCH), "a4": (597.51, 845.05), "b5": (500.8, 711.3)}
 _HEADINGS = (
     r"\normalfont\Large\bfseries", r"\normalfont\large\bfseries", r"\normalfont\large\scshape\centering",
     r"\normalfont\bfseries\centering", r"\normalfont\sffamily\large\bfseries", r"\normalfont\large\itshape",
@@ -59,7 +61,7 @@ class Style:
     columns: int = 1
     font: str = "computer-modern"
     sheet: str = "letter"
-    margin: float = 72.27  # points, at the left and right
+    margin: float = POINTS_PER_INCH  # points, at the left and right
     top: float = 80.0
     spread: float = 1.0
     indent: float = 15.0

@@ -172,18 +172,8 @@ def vary(
     return words, np.clip(moved, 0, 1000).astype(np.int64), labels[kept]
 
 
-_LOOKALIKES = {
-    "0": "OD8",
-    "1": "IL7",
-    "5": "S6",
-    "8": "B3",
-    "O": "0DQ",
-    "I": "1L",
-    "L": "I1",
-    "S": "5",
-    "B": "8",
-    "A": "4",
-}
+_LOOKALIKES = {"0": "OD8", "1": "IL7", "5": "S6", "8": "B3", "O": "0DQ", "I": "1L", "L": "I1", "S": "5", "B": "8",
+               "A": "4"}  # fmt: skip
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 

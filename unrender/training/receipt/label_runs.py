@@ -16,9 +16,9 @@ from unrender.checkpoints.layoutlmv2 import from_bert
 from unrender.checkpoints.vocabulary import wordpiece
 from unrender.engines.labelling import LabelTokenizer, TorchLabelEngine
 from unrender.errors import ConfigError, DataError, MissingExtraError
+from unrender.evaluation import evaluate
 from unrender.evaluation.datasets import Dataset
 from unrender.evaluation.datasets.folders import open_sroie
-from unrender.evaluation.evaluate import evaluate
 from unrender.layers import fill
 from unrender.layers.spatial import LabelModel
 from unrender.models.layoutlmv2 import COORDINATES, LAYOUTLMV2_MINI, LabelConfig, LayoutConfig, with_labels

@@ -22,9 +22,9 @@ from unrender.checkpoints import GRAPHS, Loaded, Weights, load
 from unrender.checkpoints.files import find_safetensors
 from unrender.engines.labelling import TorchLabelEngine
 from unrender.errors import DataError, ModelError
+from unrender.evaluation import evaluate
 from unrender.evaluation.datasets import Dataset, Example
 from unrender.evaluation.datasets.folders import open_sroie
-from unrender.evaluation.evaluate import evaluate
 from unrender.layers.spatial import LabelModel
 from unrender.reading.labels import LEXICON, LabelSystem
 from unrender.reading.reader import Reader

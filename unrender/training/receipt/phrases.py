@@ -74,17 +74,7 @@ SENTENCES = (
 ).split(";")
 OPENINGS = "Dear Sir or Madam,;Dear {person},;To whom it may concern,".split(";")
 CLOSINGS = "Yours faithfully,;Yours sincerely,;Kind regards,".split(";")
-_DATE_FORMS = (
-    "%d/%m/%Y",
-    "%d-%m-%Y",
-    "%d/%m/%y",
-    "%d-%m-%y",
-    "%Y-%m-%d",
-    "%d %b %Y",
-    "%d.%m.%Y",
-    "%d-%b-%Y",
-    "%b %d, %Y",
-)
+_DATE_FORMS = "%d/%m/%Y;%d-%m-%Y;%d/%m/%y;%d-%m-%y;%Y-%m-%d;%d %b %Y;%d.%m.%Y;%d-%b-%Y;%b %d, %Y".split(";")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.models.word import MAX_WIDTH
-from unrender.training.photographs import compress
+from unrender.training.photographs import coarsen, compress
 
 Gray = NDArray[np.uint8]
 Values = NDArray[np.float32]
@@ -65,7 +65,7 @@ class Camera:
             values = 255 - (255 - values) * _cloud(values.shape, rng, 0.25, 1.3)
         values = _grounded(values, rng) if happens[5] < self.ground else _toned(values, rng)
         if happens[6] < self.coarse:
-            values = _coarsened(values, float(rng.uniform(0.3, 0.75)))
+            values = coarsen(values, float(rng.uniform(0.3, 0.75)), back=cv2.INTER_LINEAR)
         if happens[7] < self.blur:
             values = np.asarray(cv2.GaussianBlur(values, (0, 0), float(rng.uniform(0.4, 1.4))), dtype=np.float32)
         if happens[13] < self.shaken:
@@ -167,10 +167,3 @@ def _cloud(shape: tuple[int, ...], rng: np.random.Generator, least: float, most:
     few = rng.uniform(least, most, (int(rng.integers(2, 6)), int(rng.integers(2, 9)))).astype(np.float32)
     soft = cv2.resize(few, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR)
     return np.minimum(np.asarray(soft, dtype=np.float32), 1)
-
-
-def _coarsened(values: Values, factor: float) -> Values:
-    height, width = values.shape
-    size = (max(4, round(width * factor)), max(4, round(height * factor)))
-    small = cv2.resize(values, size, interpolation=cv2.INTER_AREA)
-    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR), dtype=np.float32)

@@ -60,15 +60,12 @@ def is_validation_paper(paper: int) -> bool:
     return paper % _VALIDATION_PAPERS == 0
 
 
-def read_arxiv(path: Path, *, leaks: frozenset[str], kinds: Iterable[str] = ("display", "inline")) -> Iterator[Formula]:
+def read_arxiv(path: Path, *, leaks: frozenset[str]) -> Iterator[Formula]:
     """Normalise the harvested formulas; drop what cannot be parsed, repeats, and what `leaks` holds."""
     seen: set[bytes] = set()
-    wanted = set(kinds)
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             paper, kind, text = line.rstrip("\n").split("\t")
-            if kind not in wanted:
-                continue
             try:
                 canonical = latex.normalise(text, unify=True)
             except LatexError:
@@ -165,7 +162,7 @@ def open_corpus(source: Path, folder: Path, labels: Sequence[str]) -> list[Formu
         kept = [formula for formula in formulas if not tokenizer.unknown(formula.text)]
         order = np.random.default_rng(0).permutation(len(kept))
         tokenizer.save(folder / "tokenizer.json")
-        save_corpus(path, (kept[place] for place in order))
+        save_corpus(path, (kept[index] for index in order))
     return load_corpus(path)
 
 
