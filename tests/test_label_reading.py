@@ -15,8 +15,8 @@ from unrender.checkpoints.vocabulary import wordpiece
 from unrender.cli.delivery import draw_overlay
 from unrender.documents import Box, Page
 from unrender.errors import ConfigError, ImageError, ModelError
+from unrender.evaluation import evaluate
 from unrender.evaluation.datasets import open_dataset
-from unrender.evaluation.evaluate import evaluate
 from unrender.images.opening import open_pages
 from unrender.layers.spatial import LabelModel
 from unrender.reading.labels import LabelSystem

@@ -68,7 +68,7 @@ def choose_task(source: Input, crop: tuple[float, ...] | None = None, memory: Pa
 
 def look_at(source: Input, crop: tuple[float, ...] | None = None, memory: PageMemory = PAGE_MEMORY) -> str | None:
     """Return the task that a source looks like; None where it cannot be opened."""
-    if PAGE not in checkpoints.embedded_names() or _is_ink(source):
+    if not _has_model(PAGE) or _is_ink(source):
         return tasks.DEFAULT
     try:
         pages = open_pages(source.source, _DPI if crop is None else _CROP_DPI, source.name, memory)
@@ -83,7 +83,7 @@ def look_at(source: Input, crop: tuple[float, ...] | None = None, memory: PageMe
 def look(image: Image.Image) -> str:
     """Say by its strokes, and by what a quick look reads in them, which task a picture is for."""
     letters = _find_letters(image)
-    readable = RECEIPT in checkpoints.embedded_names() and find_spec("rapidocr") is not None  # finds its words
+    readable = _has_model(RECEIPT) and find_spec("rapidocr") is not None  # finds its words
     if not _fills_page(letters):
         chosen = _by_words(_spell(image, _FEW_LINES))
         brief = chosen == TEXT and readable and _speaks_like_receipt(image, letters, _SPEAKS_BRIEFLY)
@@ -147,9 +147,14 @@ def _as_region(strip: Strip) -> Region | None:
 
 @lru_cache(maxsize=1)
 def _word_reader() -> TextSystem | None:
-    if WORD not in checkpoints.embedded_names():
+    if not _has_model(TEXT):
         return None
-    return TextSystem.open(checkpoints.load(WORD), tasks.find(TEXT))
+    task = tasks.find(TEXT)
+    return TextSystem.open(checkpoints.load(task.default_model), task)
+
+
+def _has_model(task: str) -> bool:
+    return tasks.find(task).default_model in checkpoints.embedded_names()
 
 
 def _is_ink(source: Input) -> bool:

@@ -21,11 +21,12 @@ from unrender.reading.considering import Look
 from unrender.reading.looks import Looking
 from unrender.reading.page.assembly import make_page
 from unrender.reading.page.cuts import cut, sample_lines, split
+from unrender.reading.page.displays import is_words, may_be_words, settle
+from unrender.reading.page.margins import without_leaders, without_line_numbers
 from unrender.reading.page.places import Kind, Region
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import NoLoop, ReadRow, read_row
 from unrender.reading.page.straight import INK, Straight, straighten
-from unrender.reading.page.strokes import without_leaders, without_line_numbers
 from unrender.reading.systems import (
     BATCH,
     DEFAULTS,
@@ -46,6 +47,7 @@ LINES_AT_ONCE = 24
 _CELL_LETTERS = 1.62  # cells: the same on the pages that the layout network was trained on
 _MOST_CELLS = 640  # of a page's longer side
 _DARK_SHARE = 0.45  # of the picture: so much ink is no page
+_MUCH_INK, _GRAINY = 0.1, 0.6  # the same; and how many of its pixels end a run of ink, across and down, in noise
 _LONGEST_SIDE = 2340  # pixels of an A4 page at that resolution
 
 
@@ -137,7 +139,7 @@ class PageSystem:
         shrunk = 1 + max(sheet.image.size) // (2 * _LONGEST_SIDE)  # how many times larger than reading takes
         image = sheet.image.reduce(shrunk) if shrunk > 1 else sheet.image
         straight = straighten(image)
-        if not straight.letters or (straight.gray < INK).mean() > _DARK_SHARE:
+        if not straight.letters or _is_no_page(straight.gray):
             return _Job(sheet, replace(straight, shrunk=shrunk), ())
         if straight.turns:
             straight = self._right_way_up(straight, image)
@@ -146,7 +148,8 @@ class PageSystem:
         regions = tuple(find_regions(straight, self.segmenter(ink), scale))
         pictures = list(_pictures(without_leaders(straight), regions, apart=self.formulas is not None))
         displays = [picture for picture in pictures if picture.display]
-        return _Job(sheet, straight, regions, [one for one in pictures if not one.display], displays)
+        lines = [picture for picture in pictures if not picture.display or _may_be_words(picture, regions)]
+        return _Job(sheet, straight, regions, lines, displays)
 
     def _right_way_up(self, straight: Straight, image: Image.Image) -> Straight:
         """Read some lines of a page that was turned, and of the other ways it may lie; take what reads surest.
@@ -174,7 +177,10 @@ class PageSystem:
         if not job.regions or job.straight is None:
             return sheet, sheet.page(Status("empty"))
         if self.formulas is not None and job.displays:
+            words = {place for place, row in job.found.items() if is_words(row)}
+            job.displays = [display for display in job.displays if display.place not in words]
             self._read_displays(job, self.formulas)
+        job.regions, job.found = settle(job.regions, job.found)
         layer = sheet.text() if options.text_layer else None
         return sheet, make_page(sheet, job.straight, job.regions, job.found, layer)
 
@@ -237,6 +243,16 @@ class _Follower(Watch):
         return sheet not in self.jobs or self.watch.wants(self.jobs[sheet][0].sheet)
 
 
+def _is_no_page(gray: NDArray[np.uint8]) -> bool:
+    """Say whether there is too much ink for a page, or much of it in single pixels, as in noise."""
+    ink = gray < INK
+    share = float(ink.mean())
+    if share <= _MUCH_INK:
+        return False
+    ends = min(int((ink[:, :-1] & ~ink[:, 1:]).sum()), int((ink[:-1] & ~ink[1:]).sum()))
+    return share > _DARK_SHARE or ends > _GRAINY * int(ink.sum())
+
+
 def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np.float32], float]:
     """Return the ink of a page in the layout network's cells, and how many cells there are to a pixel."""
     rows, columns = gray.shape
@@ -244,6 +260,11 @@ def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np
     size = max(1, round(columns * scale)), max(1, round(rows * scale))
     small = np.asarray(Image.fromarray(gray).resize(size, Image.Resampling.BOX), dtype=np.float32)
     return np.asarray(1 - small / 255, dtype=np.float32), size[0] / columns
+
+
+def _may_be_words(picture: _Picture, regions: tuple[Region, ...]) -> bool:
+    region, position, _ = picture.place
+    return may_be_words(regions[region].rows[position])
 
 
 def _pictures(straight: Straight, regions: tuple[Region, ...], *, apart: bool) -> Iterator[_Picture]:

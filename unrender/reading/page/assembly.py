@@ -10,7 +10,6 @@ from unrender.formats.blocks import make_table
 from unrender.formats.marked import (
     CELL,
     HEADINGS,
-    SPACE,
     STYLES,
     balanced,
     inline_markdown,
@@ -18,11 +17,11 @@ from unrender.formats.marked import (
     plain_text,
 )
 from unrender.images.opening import PageText
-from unrender.reading.page.blocks import join_wrapped
 from unrender.reading.page.layers import TRUSTED, Layer, agreement
 from unrender.reading.page.places import Kind, Region
-from unrender.reading.page.rows import ReadRow, join_parts, settle_hyphens, write_code, write_display
+from unrender.reading.page.rows import ReadRow, join_cells, join_parts, settle_hyphens, write_code, write_display
 from unrender.reading.page.straight import Straight
+from unrender.reading.page.tables import join_wrapped
 from unrender.reading.systems import Sheet
 
 Found = Mapping[tuple[int, int, int], ReadRow]
@@ -69,7 +68,12 @@ def _piece(number: int, region: Region, found: Found, straight: Straight, layer:
     lines: list[Line] = []
     for position, place in enumerate(region.rows):
         box = straight.to_page(Box(*place.box))
-        row = join_parts(_parts(found, number, position), CELL if region.kind == Kind.TABLE else SPACE)
+        parts = _parts(found, number, position)
+        row = (
+            join_cells(parts, [cell is not None for cell in place.cells])
+            if region.kind == Kind.TABLE
+            else join_parts(parts)
+        )
         if layer is not None and region.kind != Kind.FORMULA:
             row = layer.correct(row, box)
         if row.tokens and (plain_text(row.tokens).strip(_EMPTY) or layer is not None):
@@ -173,18 +177,24 @@ def _is_broken_off(text: str) -> bool:
 
 def _cells(piece: _Piece) -> list[list[str]]:
     """Return the texts of a table's cells; every row has as many as the gaps between columns make."""
-    width = max(len(row.cells) for row in piece.region.rows)
-    rows: list[list[str]] = []
-    for row in piece.rows:
-        parts = [list(run) for is_mark, run in groupby(row.tokens, key=CELL.__eq__) if not is_mark]
-        marks = [len(list(run)) for is_mark, run in groupby(row.tokens, key=CELL.__eq__) if is_mark]
-        leading = marks.pop(0) if row.tokens[0] == CELL else 0
-        texts = [""] * leading
-        for part, gap in zip(parts, [*marks, 0], strict=False):
-            texts += [inline_markdown(balanced(part)).strip(), *([""] * (gap - 1))]
-        rows.append(texts)
-    width = max(width, *(len(row) for row in rows))
-    return join_wrapped([row + [""] * (width - len(row)) for row in rows])
+    tokens = [_split_cells(row.tokens) for row in piece.rows]
+    full = [cell for row in tokens for cell in row if cell]
+    if 2 * sum(_MONO in cell for cell in full) < len(full):  # a few short words that seem typewriter are not
+        tokens = [[[token for token in cell if token not in STYLES["mono"]] for cell in row] for row in tokens]
+    width = max(len(row) for row in tokens)
+    texts = [[inline_markdown(balanced(cell)).strip() for cell in row] for row in tokens]
+    return join_wrapped([row + [""] * (width - len(row)) for row in texts])
+
+
+def _split_cells(tokens: Sequence[str]) -> list[list[str]]:
+    """Cut the tokens of a row at its marks."""
+    cells: list[list[str]] = [[]]
+    for token in tokens:
+        if token == CELL:
+            cells.append([])
+        else:
+            cells[-1].append(token)
+    return cells
 
 
 def _first_continued(blocks: Sequence[Block]) -> list[Block]:

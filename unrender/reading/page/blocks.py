@@ -1,4 +1,4 @@
-"""What the strokes and lines of one column are together: paragraphs, displayed formulas with their numbers, tables."""
+"""What the strokes and lines of one column are together: paragraphs, and displayed formulas with their numbers."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -11,7 +11,6 @@ from unrender.reading.page.places import (
     WHOLE,
     Boxes,
     Kind,
-    Rectangle,
     Region,
     Row,
     find_gaps,
@@ -19,21 +18,23 @@ from unrender.reading.page.places import (
     union,
     union_of,
 )
+from unrender.reading.page.strokes import PROSE, RULE_LENGTH, RULE_WIDTH
 
 BEGINS = 0.5  # a line that begins a block is at least so likely to
 _FAR = 1.7  # times the usual distance of lines: farther apart are two blocks
+_NEXT = 1.25  # the same: a line no farther below another of its size goes on with it, whatever its kind seems
+_ALIKE = 1.1  # times larger are letters of the same size at most
+_HEADING_STEP = 3.2  # times the letters' height: headings no farther apart are one
 _NUMBER_GAP = 2.5  # times the letters' height: between a formula and its number, at least
 _NUMBER_WIDTH = 8.0  # the same: of the number of a formula, at most
+_BAR, _LINE_HEIGHT = 3.0, 2.6  # the same: of the bar of a fraction, at least; of signs and lines of a text, at most
+_FEWEST, _FULL = 4, 0.9  # letters of a line, and the same: their height, or they are limits and scripts
 _ROW_GAP = 0.8  # the same: between two rows of a formula, at least
 _APART = 2.4  # the same: between two formulas, at least
-_LONG = 6.0  # times the letters' height: a thinner stroke of such a length is a rule
-_THIN = 0.5
-_LEAST_GAP = 1.1  # the same: between two columns
-_OVERLAPPING = 0.12  # share of the rows that may reach across a gap: headings of several columns
 
 
 def join_blocks(pieces: list[Region], column: int) -> list[Region]:
-    """Join lines that follow one another to blocks."""
+    """Join lines that follow one another to blocks, each of the kind of most of its lines."""
     pieces.sort(key=lambda region: (region.box[1] + region.box[3], region.box[0]))
     steps = [
         two.box[3] - one.box[3]
@@ -42,29 +43,50 @@ def join_blocks(pieces: list[Region], column: int) -> list[Region]:
     ]
     usual = float(np.median(steps)) if steps else 0.0
     joined: list[Region] = []
+    kinds: list[list[int]] = []  # of the lines of each
     for piece in pieces:
         before = joined[-1] if joined else None
         if before is not None and _goes_on(before, piece, usual):
-            rows = (*before.rows, *piece.rows)
-            joined[-1] = replace(before, rows=rows, box=union_of([before.box, piece.box]))
+            kinds[-1] += [piece.kind] * len(piece.rows)
+            kind = _commonest(kinds[-1])
+            box = union_of([before.box, piece.box])
+            joined[-1] = replace(before, kind=kind, rows=(*before.rows, *piece.rows), box=box)
         else:
             joined.append(replace(piece, column=column))
+            kinds.append([piece.kind] * len(piece.rows))
     return joined
 
 
+def _commonest(kinds: list[int]) -> int:
+    return max(kinds, key=lambda kind: (kinds.count(kind), kind == Kind.TEXT))
+
+
 def _goes_on(before: Region, piece: Region, usual: float) -> bool:
-    if before.kind != piece.kind or before.kind in WHOLE:
+    """Say whether a line goes on with the block before it."""
+    if before.kind in WHOLE or piece.kind in WHOLE:
         return False
-    if piece.kind == Kind.CODE:
+    if before.kind == piece.kind == Kind.CODE:
         return True
-    apart = piece.box[3] - before.rows[-1].box[3]
-    far = bool(usual) and apart > _FAR * usual and piece.kind == Kind.TEXT
-    return piece.rows[0].begins < BEGINS and not far
+    last, first = before.rows[-1], piece.rows[0]
+    apart = first.box[3] - last.box[3]
+    alike = max(first.letters, last.letters) < _ALIKE * min(first.letters, last.letters)
+    if before.kind == piece.kind == Kind.HEADING and alike and 0 < apart < _HEADING_STEP * first.letters:
+        return True
+    if before.kind == piece.kind:
+        far = bool(usual) and apart > _FAR * usual and piece.kind == Kind.TEXT
+        return first.begins < BEGINS and not far
+    if before.kind not in PROSE or piece.kind not in PROSE:
+        return False
+    above = first.box[0] < last.box[2] and last.box[0] < first.box[2]
+    return alike and above and first.begins < BEGINS and 0 < apart < _NEXT * usual
 
 
 def find_formulas(boxes: Boxes, letters: float, likely: float) -> list[Region]:
     """Return the formulas that some strokes of one column are, from top to bottom."""
-    rows = [_formula_row(boxes[row], letters) for row in find_rows(boxes, letters)]
+    if not len(boxes):
+        return []
+    parts = [boxes[row] for row in find_rows(boxes, letters) if not _is_rule(boxes[row], letters)]
+    rows = [_formula_row(line, letters) for part in parts for line in _part_lines(part, letters)]
     groups: list[list[Row]] = [[row] for row in rows[:1]]
     for before, row in pairwise(rows):
         if row.box[1] - before.box[3] > _APART * letters:
@@ -110,6 +132,23 @@ def _formula_row(boxes: Boxes, letters: float) -> Row:
     return Row(whole, letters, (whole,))
 
 
+def _part_lines(boxes: Boxes, letters: float) -> list[Boxes]:
+    """Part lines of words that stand as close as no rows of a formula do, without bars or high signs."""
+    widths, heights = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    barred = ((heights < RULE_WIDTH * letters) & (widths > _BAR * letters)).any()
+    if np.ptp(boxes[:, [1, 3]]) < _LINE_HEIGHT * letters or heights.max() > _LINE_HEIGHT * letters or barred:
+        return [boxes]
+    lines = [boxes[list(line.strokes)] for line in find_lines(boxes, range(len(boxes)), letters)]
+    full = [len(line) >= _FEWEST and np.median(line[:, 3] - line[:, 1]) > _FULL * letters for line in lines]
+    return lines if len(lines) > 1 and all(full) else [boxes]
+
+
+def _is_rule(boxes: Boxes, letters: float) -> bool:
+    """Say whether strokes are but rules."""
+    widths, heights = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    return bool(((heights <= RULE_WIDTH * letters) & (widths >= RULE_LENGTH * letters)).all())
+
+
 def find_rows(boxes: Boxes, letters: float) -> list[NDArray[np.bool_]]:
     """Cut a display into the rows that stand below one another with nothing between: which strokes are in each."""
     least = round(_ROW_GAP * letters)
@@ -125,70 +164,3 @@ def find_rows(boxes: Boxes, letters: float) -> list[NDArray[np.bool_]]:
     middles = (boxes[:, 1] + boxes[:, 3]) / 2
     rows = [(middles >= top) & (middles <= bottom) for top, bottom in bands]
     return [row for row in rows if row.any()]
-
-
-def find_cells(boxes: Boxes, letters: float) -> list[tuple[Rectangle | None, ...]]:
-    """Return the cells row by row; None where a cell is empty. Every row has as many cells."""
-    widths, heights = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-    flat = (heights <= _THIN * letters) & (widths >= _LONG * letters)
-    upright = (widths <= _THIN * letters) & (heights >= _LONG / 2 * letters)
-    framed = (widths >= 3 * _LONG * letters) & (heights >= _LONG / 2 * letters)
-    signs = np.flatnonzero(~flat & ~upright & ~framed)
-    lines = find_lines(boxes, signs.tolist(), letters)
-    if not lines:
-        return []
-    edges = _edges([boxes[list(line.strokes)] for line in lines], boxes[upright], letters)
-    return [_row(boxes[list(line.strokes)], edges) for line in lines]
-
-
-def join_wrapped(rows: list[list[str]]) -> list[list[str]]:
-    """Join the lines of cells that were too narrow for their words.
-
-    A row goes on in the next one where that has no first cell, and words, no numbers, in less than half of its cells.
-    """
-    joined: list[list[str]] = []
-    for row in rows:
-        filled = [column for column, text in enumerate(row) if text]
-        words = all(any(sign.isalpha() for sign in row[column]) for column in filled)
-        if joined and filled and filled[0] > 0 and len(filled) * 2 < len(row) and words and len(joined) > 1:
-            above = joined[-1]
-            if all(above[column] for column in filled):
-                joined[-1] = [f"{text} {more}".strip() for text, more in zip(above, row, strict=True)]
-                continue
-        joined.append(list(row))
-    return joined
-
-
-def _edges(rows: list[Boxes], rules: Boxes, letters: float) -> list[float]:
-    """Return where one column ends and the next begins."""
-    left, right = min(int(row[:, 0].min()) for row in rows), max(int(row[:, 2].max()) for row in rows)
-    covered = np.zeros(right - left + 1)
-    reach = round(_LEAST_GAP * letters / 2)
-    for row in rows:
-        filled = np.zeros(len(covered), dtype=bool)
-        for one, _, other, _ in row.tolist():
-            filled[max(0, one - left - reach) : other - left + reach] = True
-        covered += filled
-    free = covered <= _OVERLAPPING * len(rows)
-    inner = [(one + other) / 2 + left for one, other in find_runs(free) if one > 0 and other < len(covered)]
-    return _with_rules(inner, rules, left, right, letters)
-
-
-def _with_rules(edges: list[float], rules: Boxes, left: int, right: int, letters: float) -> list[float]:
-    """Add the rules between columns that no gap shows."""
-    found = list(edges)
-    for one, _, other, _ in rules.tolist():
-        middle = (one + other) / 2
-        inside = left + letters < middle < right - letters
-        if inside and all(abs(middle - edge) > 2 * letters for edge in found):
-            found.append(middle)
-    return sorted(found)
-
-
-def _row(boxes: Boxes, edges: list[float]) -> tuple[Rectangle | None, ...]:
-    homes: NDArray[np.int64] = np.searchsorted(edges, (boxes[:, 0] + boxes[:, 2]) / 2)
-    cells: list[Rectangle | None] = []
-    for column in range(len(edges) + 1):
-        own = boxes[homes == column]
-        cells.append(union(own) if len(own) else None)
-    return tuple(cells)

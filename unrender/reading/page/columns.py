@@ -36,17 +36,17 @@ class Part:
     column: int = -1
 
 
-def find_parts(occupied: Mask, prose: Mask) -> list[Part]:
-    """Cut a page into parts in reading order; `occupied` cells hold something, `prose` cells running text."""
+def find_parts(occupied: Mask, prose: Mask, figures: Mask | None = None) -> list[Part]:
+    """Cut a page into parts in reading order; `occupied` cells hold something: running text, a figure, or else."""
     rows, columns = np.flatnonzero(occupied.any(axis=1)), np.flatnonzero(occupied.any(axis=0))
     if not rows.size:
         return []
     whole = Part(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
-    return _cut(occupied, prose, whole, 0)
+    return _cut(occupied, prose, np.zeros_like(prose) if figures is None else figures, whole, 0)
 
 
-def _cut(occupied: Mask, prose: Mask, part: Part, depth: int) -> list[Part]:
-    gutter = _find_gutter(occupied, prose, part, _CROSSED[depth]) if depth < _MOST_DEPTH else None
+def _cut(occupied: Mask, prose: Mask, figures: Mask, part: Part, depth: int) -> list[Part]:
+    gutter = _find_gutter(occupied, prose, figures, part, _CROSSED[depth]) if depth < _MOST_DEPTH else None
     if gutter is None:
         return [part]
     found: list[Part] = []
@@ -58,14 +58,16 @@ def _cut(occupied: Mask, prose: Mask, part: Part, depth: int) -> list[Part]:
         for left, right, side in sides:
             if occupied[top:bottom, left:right].any():
                 inner = Part(left, top, right, bottom, max(0, part.column) * 2 + side)
-                found += _cut(occupied, prose, inner, depth + 1)
+                found += _cut(occupied, prose, figures, inner, depth + 1)
     return found
 
 
-def _find_gutter(occupied: Mask, prose: Mask, part: Part, weight: float) -> tuple[int, int] | None:
-    """Return from where to where the gutter goes that parts most rows of running text; None if there is none."""
-    inside = occupied[part.top : part.bottom, part.left : part.right]
-    text = prose[part.top : part.bottom, part.left : part.right]
+def _find_gutter(occupied: Mask, prose: Mask, figures: Mask, part: Part, weight: float) -> tuple[int, int] | None:
+    """Return from where to where the gutter goes that parts most rows of running text; None if there is none.
+
+    A figure may be narrower than its column, so it need not reach the gutter.
+    """
+    inside, text, shown = (mask[part.top : part.bottom, part.left : part.right] for mask in (occupied, prose, figures))
     width = inside.shape[1]
     margin = max(_ADJACENT // 2, round(_LEAST_SIDE * width))
     best, most = None, -np.inf
@@ -75,7 +77,9 @@ def _find_gutter(occupied: Mask, prose: Mask, part: Part, weight: float) -> tupl
         free = clear[:, middle : middle + _LEAST_GUTTER].all(axis=1)
         before, behind = slice(max(0, middle - _ADJACENT), middle), slice(middle + _LEAST_GUTTER, middle + _ADJACENT)
         both = inside[:, before].any(axis=1) & inside[:, behind].any(axis=1)
-        parted = free & both & (text[:, before].any(axis=1) | text[:, behind].any(axis=1))
+        words, more = text[:, before].any(axis=1), text[:, behind].any(axis=1)
+        figure, other = shown[:, :middle].any(axis=1), shown[:, middle + _LEAST_GUTTER :].any(axis=1)
+        parted = free & ((both & (words | more)) | (figure & (more | other)) | (words & other))
         crossed = int(text[:, middle : middle + _LEAST_GUTTER].any(axis=1).sum())
         rows = int(parted.sum())
         if rows - weight * crossed >= _LEAST_ROWS and rows - crossed > most:
@@ -101,14 +105,23 @@ def _bands(occupied: Mask, part: Part, gutter: tuple[int, int]) -> list[tuple[in
     crossed = np.asarray(occupied[part.top : part.bottom, gutter[0] : gutter[1]].any(axis=1))
     runs = [run for start, stop in find_runs(filled) for run in _split(crossed[start:stop], start)]
     bands: list[tuple[int, int, bool]] = []
+    columns = occupied[part.top : part.bottom, gutter[1] : part.right]
+    begin = _usual_begin(columns[[row for top, bottom, crosses in runs if not crosses for row in range(top, bottom)]])
     for number, (top, bottom, crosses) in enumerate(runs):
         beside = [runs[other][2] for other in (number - 1, number + 1) if 0 <= other < len(runs)]
-        crosses = crosses or (bottom - top < _LEAST_BAND and any(beside))
+        aligned = abs(_usual_begin(columns[top:bottom]) - begin) <= 1
+        crosses = crosses or (bottom - top < _LEAST_BAND and (all(beside) or (any(beside) and not aligned)))
         if bands and bands[-1][2] == crosses:
             bands[-1] = bands[-1][0], bottom, crosses
         else:
             bands.append((top, bottom, crosses))
     return [(part.top + top, part.top + bottom, crosses) for top, bottom, crosses in bands]
+
+
+def _usual_begin(column: Mask) -> int:
+    """Return how far from its left most rows of a column begin; -1 if it is empty."""
+    filled = column.argmax(axis=1)[column.any(axis=1)]
+    return int(np.bincount(filled).argmax()) if filled.size else -1
 
 
 def _split(crossed: NDArray[np.bool_], start: int) -> list[tuple[int, int, bool]]:

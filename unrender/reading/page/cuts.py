@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.images.measures import stroke_boxes
-from unrender.reading.page.places import Rectangle, Row, find_lines, union_of
+from unrender.reading.page.places import Rectangle, Row, find_lines
 from unrender.reading.page.straight import INK, Straight
 
 LETTERS = 7.6  # pixels: the height of small letters, as strokes are measured, in the line reader's pictures
@@ -22,10 +22,13 @@ _MOST_PIXELS = 300_000  # of a line or display; more of them cost memory and are
 
 
 def split(row: Row) -> list[Rectangle]:
-    """Cut a line that is longer than can be read reliably between words, into parts of about the same length."""
+    """Cut a line that is longer than can be read reliably between words, into parts of about the same length.
+
+    Every cell of a table is read by itself, so that rules between them are not read, and none is lost.
+    """
     left, top, right, bottom = row.box
     if row.cells:
-        return _groups(row)
+        return [cell for cell in row.cells if cell is not None]
     wide = [gap for gap in row.gaps if gap[1] > _WIDE * row.letters]
     lefts = [left, *(middle + width // 2 for middle, width in wide)]
     rights = [*(middle - width // 2 for middle, width in wide), right]
@@ -44,19 +47,6 @@ def _shorter(row: Row, left: int, right: int) -> Iterator[tuple[int, int]]:
         if near:
             edges.append(max(near, key=lambda gap: min(gap[1], 1.2 * row.letters) - abs(gap[0] - aim) / reach)[0])
     return pairwise([*edges, right])
-
-
-def _groups(row: Row) -> list[Rectangle]:
-    """Join neighbouring cells of a table's row to parts that are short enough."""
-    groups: list[list[Rectangle]] = []
-    for cell in row.cells:
-        if cell is None:
-            continue
-        if groups and cell[2] - groups[-1][0][0] <= LONGEST_PART * row.letters:
-            groups[-1].append(cell)
-        else:
-            groups.append([cell])
-    return [union_of(group) for group in groups]
 
 
 def cut(gray: NDArray[np.uint8], box: Rectangle, letters: float) -> Image.Image:

@@ -7,29 +7,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.engines import Cells
-from unrender.images.measures import find_strokes
-from unrender.reading.page.blocks import BEGINS, find_cells, find_formulas, find_rows, give_numbers, join_blocks
+from unrender.reading.page.blocks import BEGINS, find_formulas, find_rows, give_numbers, join_blocks
 from unrender.reading.page.columns import Part, find_parts
 from unrender.reading.page.places import (
+    WHOLE,
     Boxes,
     Kind,
     Line,
-    Rectangle,
     Region,
     Row,
     find_gaps,
     find_lines,
     union,
-    union_of,
 )
 from unrender.reading.page.straight import Straight
-from unrender.reading.page.strokes import FURNITURE, Strokes, agree_in_lines, find_inside, look_at, mean_in
+from unrender.reading.page.strokes import FURNITURE, PROSE, Strokes, agree_in_lines, find_inside, look_at, mean_in
+from unrender.reading.page.wholes import find_rectangles, find_wholes
 
-_PROSE = (Kind.TEXT, Kind.HEADING, Kind.CAPTION, Kind.FOOTNOTE)
-_LEAST_CELLS = {Kind.FORMULA: 6, Kind.TABLE: 80, Kind.FIGURE: 40}
 _DIRT = 0.6  # times the letters' height: smaller strokes do not close a gutter
 _BRIDGE = (-6.0, -1.2, 6.0, 0.4)  # the same: how far around themselves a leader's dots do
-_CLOSE, _TORN = 1.5, 0.6  # the same: words so close beside a table; and in how many of its rows they make it text
 _LINE_HEIGHT = 2.6  # times the letters' height: of a line of text, at most
 _SURELY = 0.9  # a formula where a line of text would begin
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
@@ -38,88 +34,35 @@ _INLINE = 0.35  # share of the ink beside a formula that is text: above, the for
 def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]:
     """Take a page apart; there are `scale` cells to a pixel."""
     page = look_at(straight, cells, scale)
-    displays = list(_find_wholes(page, Kind.FORMULA))
-    tables = [
-        table for table in _find_wholes(page, Kind.TABLE) if not any(_covers(one.box, table.box) for one in displays)
-    ]
-    for table in list(tables):
-        kind = _what_else(page, table.box)
-        if kind is not None:
-            tables.remove(table)
-            page.decide(find_inside(page.boxes, table.box), kind)
-    taken = np.zeros(len(page.boxes), dtype=bool)
-    wholes: list[Region] = []
-    for whole in [*_find_wholes(page, Kind.FIGURE), *tables]:
-        inside = np.flatnonzero(find_inside(page.boxes, whole.box) & ~taken)
-        taken[inside] = True
-        wholes.append(_filled(page, whole, inside))
-    agree_in_lines(page, np.flatnonzero(~taken & (page.kinds != Kind.NOTHING)))
-    furniture = np.isin(page.kinds, FURNITURE) & ~taken
-    running = ~taken & ~furniture & (page.kinds != Kind.NOTHING)
+    displays = list(find_rectangles(page, Kind.FORMULA))
+    wholes, taken = find_wholes(straight, page, displays)
+    read = ~taken & (page.kinds != Kind.NOTHING) & ~page.rules
+    agree_in_lines(page, np.flatnonzero(read))
+    furniture = read & np.isin(page.kinds, FURNITURE)
+    running = read & ~furniture
     parts = find_parts(*_masks(page, wholes, running))
     body = list(_in_order(page, parts, wholes, displays, np.flatnonzero(running)))
     heads, feet = _furniture_regions(page, furniture)
     return [*heads, *body, *feet]
 
 
-def _what_else(page: Strokes, box: Rectangle) -> int | None:
-    """Say what seems a table and is a part of something else: program code or text go on beside it."""
-    middles = (page.boxes[:, 1] + page.boxes[:, 3]) / 2
-    widths = page.boxes[:, 2] - page.boxes[:, 0]
-    inside, code = find_inside(page.boxes, box), page.kinds == Kind.CODE
-    beside = (middles > box[1]) & (middles < box[3]) & ~inside
-    if widths[beside & code].sum() + widths[inside & code].sum() > widths[inside & ~code].sum():
-        return Kind.CODE
-    near = (page.boxes[:, 0] < box[2] + _CLOSE * page.letters) & (page.boxes[:, 2] > box[0] - _CLOSE * page.letters)
-    words = beside & near & np.isin(page.kinds, _PROSE)
-    rows, torn = (len(np.unique(middles[chosen] // (2 * page.letters))) for chosen in (inside, words))
-    return Kind.TEXT if torn > _TORN * rows else None
-
-
-def _find_wholes(page: Strokes, kind: Kind) -> Iterator[Region]:
-    """Find the rectangles of one kind among the cells, and stretch them to the strokes of that kind."""
-    shown = page.cells.kinds.argmax(axis=0) == kind
-    grown = shown.copy()
-    grown[:, 1:] |= shown[:, :-1]
-    grown[1:] |= shown[:-1]
-    found, numbers = find_strokes(grown)
-    for number, (left, top, right, bottom) in enumerate(found):
-        own = shown & (numbers == number)
-        if own.sum() < _LEAST_CELLS[kind]:
-            continue
-        box = tuple(round(side / page.scale) for side in (left, top, right, bottom))
-        members = find_inside(page.boxes, (box[0], box[1], box[2], box[3])) & (page.kinds == kind)
-        if not members.any():
-            continue
-        likely = float(page.cells.kinds[kind][own].mean())
-        yield Region(kind, union(page.boxes[members]), likely=likely)
-
-
-def _filled(page: Strokes, whole: Region, members: NDArray[np.int64]) -> Region:
-    """Find the rows of a table."""
-    if whole.kind != Kind.TABLE or not members.size:
-        return whole
-    cells = find_cells(page.boxes[members], page.letters)
-    return replace(whole, rows=tuple(Row(union_of(row), page.letters, row) for row in cells))
-
-
 def _masks(
     page: Strokes, wholes: Sequence[Region], running: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which cells hold anything of the body, and which of them running text."""
-    shape = page.cells.begins.shape
-    occupied, prose = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which cells hold anything of the body, and which of them running text, and which a figure."""
+    occupied, prose, figures = (np.zeros(page.cells.begins.shape, dtype=bool) for _ in range(3))
     sizes = np.maximum(page.boxes[:, 2] - page.boxes[:, 0], page.boxes[:, 3] - page.boxes[:, 1])
     boxes = page.boxes + np.where(page.leaders[:, None], np.array(_BRIDGE) * page.letters, 0.0)
     for number in np.flatnonzero(running & ((sizes > _DIRT * page.letters) | page.leaders)):
         left, top, right, bottom = np.maximum(0, boxes[number] * page.scale).tolist()
         area = slice(int(top), int(bottom) + 1), slice(int(left), int(right) + 1)
         occupied[area] = True
-        prose[area] |= page.kinds[number] in _PROSE
+        prose[area] |= page.kinds[number] in PROSE
     for region in wholes:
         left, top, right, bottom = (int(side * page.scale) for side in region.box)
         occupied[top : bottom + 1, left : right + 1] = True
-    return occupied, prose
+        figures[top : bottom + 1, left : right + 1] |= region.kind == Kind.FIGURE
+    return occupied, prose, figures
 
 
 def _in_order(
@@ -134,13 +77,16 @@ def _in_order(
     whole_homes = _homes(page, parts, np.array([whole.box for whole in wholes], dtype=np.int64).reshape(-1, 4))
     for number, part in enumerate(parts):
         members = running[homes == number]
-        formulas = list[Region]()
+        displayed, likely = np.zeros(len(members), dtype=bool), list[float]()
         for display in displays:
-            inside = find_inside(page.boxes[members], display.box)
-            inside[inside] = _is_formula(page, members[inside], part.left / page.scale)
-            if inside.any() and not _stands_in_text(page, members[inside], members[~inside]):
-                formulas += find_formulas(page.boxes[members[inside]], page.letters, display.likely)
-                members = members[~inside]
+            inside = find_inside(page.boxes[members], display.box) & ~displayed
+            others = members[~inside & ~displayed]
+            inside[inside] = _is_formula(page, members[inside], others, part.left / page.scale)
+            if inside.any():
+                displayed |= inside
+                likely.append(display.likely)
+        formulas = find_formulas(page.boxes[members[displayed]], page.letters, float(np.mean(likely or [0.0])))
+        members = members[~displayed]
         lines = [_line_region(page, line) for line in find_lines(page.boxes, members.tolist(), page.letters)]
         inner = [whole for whole, home in zip(wholes, whole_homes, strict=True) if home == number]
         regions = join_blocks([*give_numbers(lines, formulas, page.letters), *inner], part.column)
@@ -149,16 +95,19 @@ def _in_order(
         yield from regions
 
 
-def _is_formula(page: Strokes, inside: NDArray[np.int64], margin: float) -> NDArray[np.bool_]:
+def _is_formula(
+    page: Strokes, inside: NDArray[np.int64], others: NDArray[np.int64], margin: float
+) -> NDArray[np.bool_]:
     """Say which strokes in a display's rectangle are in rows of formulas: words of the text may stand between them."""
     formula = np.zeros(len(inside), dtype=bool)
     for row in find_rows(page.boxes[inside], page.letters) if inside.size else ():
         boxes, likely = page.boxes[inside[row]], page.likely[inside[row]]
         left, top, _, bottom = union(boxes)
         votes = (likely * (boxes[:, 2] - boxes[:, 0])[:, None]).sum(axis=0)
-        share = votes[Kind.FORMULA] / max(1e-6, votes[Kind.FORMULA] + votes[list(_PROSE)].sum())
+        share = votes[Kind.FORMULA] / max(1e-6, votes[Kind.FORMULA] + votes[list(PROSE)].sum())
         in_line = left < margin + page.letters and bottom - top < _LINE_HEIGHT * page.letters
-        formula[row] = share > (_SURELY if in_line else 0.5)
+        surely = share > (_SURELY if in_line else 0.5)
+        formula[row] = surely and not _stands_in_text(page, inside[row], others)
     return formula
 
 
@@ -166,19 +115,10 @@ def _stands_in_text(page: Strokes, inside: NDArray[np.int64], others: NDArray[np
     """Say whether there is as much text beside a formula that it must be a part of that line."""
     top, bottom = page.boxes[inside, 1].min(), page.boxes[inside, 3].max()
     middles = (page.boxes[others, 1] + page.boxes[others, 3]) / 2
-    beside = others[(middles > top) & (middles < bottom) & np.isin(page.kinds[others], _PROSE)]
+    beside = others[(middles > top) & (middles < bottom) & np.isin(page.kinds[others], PROSE)]
     widths = page.boxes[:, 2] - page.boxes[:, 0]
     text = float(widths[beside].sum())
     return text > _INLINE * (text + float(widths[inside].sum()))
-
-
-def _covers(box: Rectangle, inner: Rectangle) -> bool:
-    """Say whether most of a rectangle lies in another that is larger."""
-    width = min(box[2], inner[2]) - max(box[0], inner[0])
-    height = min(box[3], inner[3]) - max(box[1], inner[1])
-    area = (inner[2] - inner[0]) * (inner[3] - inner[1])
-    larger = (box[2] - box[0]) * (box[3] - box[1]) > area
-    return larger and width > 0 and height > 0 and width * height > area / 2
 
 
 def _homes(page: Strokes, parts: Sequence[Part], boxes: Boxes) -> NDArray[np.int64]:
@@ -196,10 +136,10 @@ def _line_region(page: Strokes, line: Line) -> Region:
     members = list(line.strokes)
     weights = (page.boxes[members, 2] - page.boxes[members, 0])[:, None]
     votes = (page.likely[members] * weights).sum(axis=0) / max(1, weights.sum())
-    votes[[Kind.NOTHING, Kind.FIGURE]] = 0
-    if votes.argmax() == Kind.FORMULA:  # displays were found before
-        votes[Kind.TEXT] += votes[Kind.FORMULA]
-    votes[Kind.FORMULA] = 0
+    votes[Kind.NOTHING] = 0
+    if votes.argmax() in WHOLE:  # which were found before
+        votes[Kind.TEXT] += votes.max()
+    votes[list(WHOLE)] = 0
     kind = int(votes.argmax())
     begins = mean_in(page.cells.begins[None], np.array([line.box]), page.scale)[0, 0]
     letters = _row_letters(page.boxes[members], page.letters)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from unrender.decoding.paths import Decoded
 from unrender.formats.marked import (
     BREAK,
+    CELL,
     DISPLAY,
     HEADINGS,
     MARKERS,
@@ -98,6 +99,21 @@ def join_parts(parts: Sequence[ReadRow], joint: str = SPACE) -> ReadRow:
     if len(parts) == 1:
         return parts[0]
     tokens = [joint if token == BREAK else token for token in join_lines([part.tokens for part in parts])]
+    return _together(tokens, parts)
+
+
+def join_cells(parts: Sequence[ReadRow], filled: Sequence[bool]) -> ReadRow:
+    """Join the cells of a table's row; between those that are `filled` there may be empty ones."""
+    texts = iter(parts)
+    tokens: list[str] = []
+    for number, full in enumerate(filled):
+        read = next(texts, None) if full else None
+        tokens += [CELL] if number else []
+        tokens += [] if read is None else [SPACE if token == CELL else token for token in read.tokens]
+    return _together(tokens, parts)
+
+
+def _together(tokens: Sequence[str], parts: Sequence[ReadRow]) -> ReadRow:
     lengths = [len(part.tokens) + 1 for part in parts]
     sure = sum(math.log(max(1e-9, part.confidence)) * length for part, length in zip(parts, lengths, strict=True))
     return ReadRow(

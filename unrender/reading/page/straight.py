@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.documents import Box
-from unrender.images.measures import find_strokes, stroke_boxes
+from unrender.images.measures import find_strokes, percentile, stroke_boxes
 from unrender.images.paper import whiten
 from unrender.reading.page.places import Boxes, find_lines
 
@@ -29,6 +29,10 @@ _ENOUGH = 1200  # strokes in the middle of a page
 _FEWEST_SMALL = 6  # small letters that tell where a line stands
 _MORE = 1.2  # times as many letters reach below as above
 _DARK_SIDE = 0.4  # of a side of the picture: what is dark that far along it, from the very edge, is not of the page
+_COARSE = 16  # pixels: a dark box is at least twice as wide and high
+_SOLID = 0.5  # share of such a box that is dark
+_LIGHTEST = 99  # percentile of a box's pixels: its letters
+_SHADE, _TWO_SHADES = 32, 0.85  # how far pixels of one shade differ, and how many are of the two shades of a box
 _SPREAD = 0.12  # heights this near belong to letters of one size
 _SQUARE = 0.8  # share of the commonest strokes that are as wide as high: more are no letters
 _DOTS = 1.6  # times the height of dots: letters are higher
@@ -71,7 +75,7 @@ class Straight:
 
 def straighten(image: Image.Image, *, lying: bool = True) -> Straight:
     """Whiten the paper of a page, level its lines and turn it the right way up; `lying`: it may lie on its side."""
-    gray = Image.fromarray(_without_border(whiten(image.convert("L"))))
+    gray = Image.fromarray(_dark_on_light(_without_border(whiten(image.convert("L")))))
     letters = letter_height(np.asarray(gray))
     if not letters:
         return Straight(np.asarray(gray), 0.0, 0.0, 0, *image.size)
@@ -99,6 +103,28 @@ def _without_border(gray: Gray) -> Gray:
     long = (boxes[:, 2] - boxes[:, 0] > _DARK_SIDE * wide) | (boxes[:, 3] - boxes[:, 1] > _DARK_SIDE * high)
     border = np.append(touching & long, False)[numbers]  # what is no ink has the number -1
     return np.where(border, np.uint8(255), gray)
+
+
+def _dark_on_light(gray: Gray) -> Gray:
+    """Turn dark boxes with light letters into light ones with dark letters; pictures have more shades and stay."""
+    dark = gray < INK
+    coarse = Image.fromarray(np.where(dark, np.uint8(255), np.uint8(0))).reduce(_COARSE)
+    if not (np.asarray(coarse) == 255).any():
+        return gray
+    boxes, numbers = find_strokes(dark)
+    sizes = boxes[:, 2:] - boxes[:, :2]
+    filled = np.bincount(numbers[dark], minlength=len(boxes))
+    solid = (sizes >= 2 * _COARSE).all(axis=1) & (filled > _SOLID * sizes.prod(axis=1))
+    changed = gray.copy()
+    for number in np.flatnonzero(solid).tolist():
+        left, top, right, bottom = boxes[number].tolist()
+        part = gray[top:bottom, left:right].astype(np.float32)
+        ground, light = float(np.median(part)), percentile(part, _LIGHTEST)
+        two_shades = (np.abs(part - ground) < _SHADE) | (np.abs(part - light) < _SHADE)
+        if light - ground > 2 * _SHADE and two_shades.mean() > _TWO_SHADES:
+            inside = np.clip((light - part) / (light - ground), 0, 1) * 255
+            changed[top:bottom, left:right] = inside.astype(np.uint8)
+    return changed
 
 
 def is_upside_down(boxes: Boxes, letters: float) -> bool:

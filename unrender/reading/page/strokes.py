@@ -1,36 +1,37 @@
-"""The strokes of a page, what the layout network says that they are, and which are not to be read.
+"""The strokes of a page, and what the layout network says that they are."""
 
-Numbers of lines are small strokes one above the other, with paper on both sides; leaders, as in a table of contents,
-are dots at one distance from one another.
-"""
-
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unrender.engines import Cells
-from unrender.images.measures import find_runs, stroke_boxes
+from unrender.images.measures import find_runs, find_strokes
+from unrender.reading.page.margins import leader_dots, mark_leaders
 from unrender.reading.page.places import Boxes, Kind, Rectangle, find_lines
 from unrender.reading.page.straight import INK, Straight
 
 FURNITURE = (Kind.HEADER, Kind.FOOTER, Kind.FOLIO)
+PROSE = (Kind.TEXT, Kind.HEADING, Kind.CAPTION, Kind.FOOTNOTE)
 _UNLIKELY = 0.6  # of a stroke to be nothing: above, it is dirt, a rule or a number in the margin
 _SPECK = 0.12  # of the letters' height: smaller strokes are dirt
+RULE_LENGTH, RULE_WIDTH = 6.0, 0.5  # the same: a stroke so long and so thin is a rule
+_THIN, _THIN_PIXELS = 0.15, 2.0  # the same, and in pixels: of a rule that is no straight line
+_HOLLOW = 0.2  # share of its box that a frame's ink fills at most
+_WHOLE_LENGTH, _FEWEST_RULES = 0.8, 3  # share of a grid's length that its rules have at least; how many they are
+_LEAST_LEFT = 0.4  # the same: smaller strokes that seem nothing are dirt
+_TOUCHED = 0.8  # the same: how near the ink is that such a stroke belongs to
+_FEWEST_LEFT = 6  # strokes in a line that is text though it seems nothing
 _TOGETHER = 2.0  # the same: what stands nearer in a line is of one kind
-_PAPER = 255
-_BIN = 0.5  # times the height of small letters: how finely places across the page are told apart
-_LARGE = 1.2  # the same: how high the digits, or what is left of them, are at most
-_TOUCHING = 3.0  # the same: how wide digits are that touch
-_WIDEST = 4.0  # the same: of the numbers
-_FEWEST = 8  # of them
-_REACH = 0.25  # of the page's height, at least, that they are spread over
-_DOT, _DOT_STEP = 0.5, 3.0  # times the height of small letters: how large the dots of leaders are, how far apart
-_LEVEL, _UNEVEN = 0.15, 0.12  # the same: how far their feet and their distances differ at most
-_UNEVEN_PIXELS = 1.5
-_FEWEST_DOTS = 5
-_ABOVE, _BELOW, _APART, _NUMBER = 1.8, 0.5, 6.0, 10.0  # times small letters: around the feet of a line with leaders
-_OTHERS = 0.12  # share of other strokes that may stand between them: what spans the columns
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Rules that cross one another: the frame of a table, and where its columns part."""
+
+    box: Rectangle
+    edges: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Strokes:
     cells: Cells
     scale: float  # cells per pixel
     leaders: NDArray[np.bool_]  # strokes that are dots between a title and its page's number
+    rules: NDArray[np.bool_]  # strokes that are lines of ink, or frames
+    grids: tuple[Grid, ...] = ()
 
     def decide(self, chosen: NDArray[np.bool_] | NDArray[np.int64], kind: int) -> None:
         """Say of what kind some strokes surely are."""
@@ -53,15 +56,71 @@ class Strokes:
 
 def look_at(straight: Straight, cells: Cells, scale: float) -> Strokes:
     """Find the strokes and ask the cells what they are."""
-    boxes = stroke_boxes(straight.gray < INK)
+    boxes, numbers = find_strokes(straight.gray < INK)
+    filled = np.bincount(numbers[numbers >= 0], minlength=len(boxes))
     sizes = np.maximum(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
-    boxes = boxes[sizes >= max(1.0, _SPECK * straight.letters)]
+    large = sizes >= max(1.0, _SPECK * straight.letters)
+    grids = tuple(_find_grids(boxes, numbers, filled, straight.letters))
+    boxes, filled = boxes[large], filled[large]
     leaders = leader_dots(boxes, straight.letters)
     cells = mark_leaders(cells, boxes, leaders, straight.letters, scale)
     likely = mean_in(cells.kinds, boxes, scale)
     kinds = likely[:, 1:].argmax(axis=1) + 1
     kinds[likely[:, Kind.NOTHING] > _UNLIKELY] = Kind.NOTHING
-    return Strokes(boxes, likely, kinds, straight.letters, cells, scale, leaders)
+    rules = find_rules(boxes, filled, straight.letters) & (kinds != Kind.FORMULA)
+    _adopt(boxes, kinds, likely, rules, straight.letters)
+    return Strokes(boxes, likely, kinds, straight.letters, cells, scale, leaders, rules, grids)
+
+
+def _find_grids(boxes: Boxes, numbers: NDArray[np.int64], filled: NDArray[np.int64], letters: float) -> Iterator[Grid]:
+    """Find the strokes that are at least three level rules and three upright ones, all of one length."""
+    widths, heights = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    hollow = (np.minimum(widths, heights) > RULE_LENGTH / 2 * letters) & (filled < _HOLLOW * widths * heights)
+    for number in np.flatnonzero(hollow).tolist():
+        left, top, right, bottom = boxes[number].tolist()
+        ink = numbers[top:bottom, left:right] == number
+        level = find_runs(np.asarray(ink.mean(axis=1) > _WHOLE_LENGTH))
+        upright = find_runs(np.asarray(ink.mean(axis=0) > _WHOLE_LENGTH))
+        if min(len(level), len(upright)) >= _FEWEST_RULES:
+            edges = tuple(left + (first + last) / 2 for first, last in upright[1:-1])
+            yield Grid((left, top, right, bottom), edges)
+
+
+def _adopt(
+    boxes: Boxes, kinds: NDArray[np.int64], likely: NDArray[np.float32], rules: NDArray[np.bool_], letters: float
+) -> None:
+    """Leave no words out: a stroke that seems nothing is of the kind of the ink it touches, and a line of them is text.
+
+    What stands alone is dirt, or a number in the margin.
+    """
+    sizes = np.maximum(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
+    left_out = np.flatnonzero((kinds == Kind.NOTHING) & ~rules & (sizes > _LEAST_LEFT * letters))
+    known = np.flatnonzero((kinds != Kind.NOTHING) & ~rules)
+    for one in left_out if known.size else ():
+        left, top, right, bottom = boxes[one].tolist()
+        aside = np.maximum(boxes[known, 0] - right, left - boxes[known, 2])
+        down = np.maximum(boxes[known, 1] - bottom, top - boxes[known, 3])
+        near = np.maximum(0, aside) + np.maximum(0, down)
+        best = int(near.argmin())
+        if near[best] < _TOUCHED * letters:
+            kinds[one], likely[one] = kinds[known[best]], likely[known[best]]
+    alone = [int(one) for one in left_out if kinds[one] == Kind.NOTHING]
+    for line in find_lines(boxes, alone, letters) if len(alone) >= _FEWEST_LEFT else ():
+        if len(line.strokes) >= _FEWEST_LEFT:
+            members = list(line.strokes)
+            kinds[members] = Kind.TEXT
+            likely[members, Kind.TEXT] = likely[members, Kind.NOTHING]
+            likely[members, Kind.NOTHING] = 0
+
+
+def find_rules(boxes: Boxes, filled: NDArray[np.int64], letters: float) -> NDArray[np.bool_]:
+    """Say which strokes are rules or frames; `filled` pixels of each are ink."""
+    widths, heights = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    long = widths >= RULE_LENGTH * letters
+    thin = filled <= max(_THIN_PIXELS, _THIN * letters) * (widths + heights)  # one with hooks at its ends too
+    upright = (widths <= RULE_WIDTH * letters) & (heights >= RULE_LENGTH / 2 * letters)
+    hollow = (heights >= RULE_LENGTH / 2 * letters) & (filled < _HOLLOW * widths * heights)
+    return np.asarray((long & ((heights <= RULE_WIDTH * letters) | thin | hollow)) | upright)
 
 
 def agree_in_lines(page: Strokes, members: NDArray[np.int64]) -> None:
@@ -96,102 +155,3 @@ def find_inside(boxes: Boxes, box: Rectangle) -> NDArray[np.bool_]:
     """Say which boxes have their middle in a rectangle."""
     across, down = (boxes[:, 0] + boxes[:, 2]) / 2, (boxes[:, 1] + boxes[:, 3]) / 2
     return np.asarray((across >= box[0]) & (across <= box[2]) & (down >= box[1]) & (down <= box[3]))
-
-
-def without_line_numbers(straight: Straight) -> Straight:
-    """Return the page with the numbers of its lines erased."""
-    boxes = stroke_boxes(straight.gray < INK)
-    return _without(straight, boxes[line_numbers(boxes, straight.letters)])
-
-
-def without_leaders(straight: Straight) -> Straight:
-    """Return the page with the dots erased that lead from a title to the number of its page."""
-    boxes = stroke_boxes(straight.gray < INK)
-    return _without(straight, boxes[leader_dots(boxes, straight.letters)])
-
-
-def _without(straight: Straight, found: Boxes) -> Straight:
-    if not len(found):
-        return straight
-    gray = straight.gray.copy()
-    for left, top, right, bottom in found.tolist():
-        gray[max(0, top - 1) : bottom + 1, max(0, left - 1) : right + 1] = _PAPER
-    return replace(straight, gray=gray)
-
-
-def mark_leaders(cells: Cells, boxes: Boxes, dots: NDArray[np.bool_], letters: float, scale: float) -> Cells:
-    """Make a line of text, and the first of its block, of every line with a leader; there are `scale` cells to a pixel.
-
-    Where many lines end in numbers one below the other, the network would see tables and formulas.
-    """
-    if not dots.any():
-        return cells
-    kinds, begins = cells.kinds.copy(), cells.begins.copy()
-    for foot in np.unique(boxes[dots, 3]).tolist():
-        own = boxes[dots & (boxes[:, 3] == foot)]
-        top, bottom = foot - _ABOVE * letters, foot + _BELOW * letters
-        inside = (boxes[:, 1] < foot) & (boxes[:, 1] > top - letters) & (boxes[:, 3] < bottom + letters)
-        left = _reached(boxes[inside & (boxes[:, 0] < own[:, 0].min())], int(own[:, 0].min()), letters)
-        right = own[:, 2].max() + _NUMBER * letters
-        area = (
-            slice(max(0, int(top * scale)), int(bottom * scale) + 1),
-            slice(int(left * scale), int(right * scale) + 1),
-        )
-        kinds[:, *area], kinds[Kind.TEXT, *area], begins[area] = 0.0, 1.0, 1.0
-    return replace(cells, kinds=kinds, begins=begins)
-
-
-def _reached(boxes: Boxes, edge: int, letters: float) -> int:
-    """Return how far strokes go on to the left of an edge without a wide gap."""
-    for left, _, right, _ in boxes[(-boxes[:, 2]).argsort()].tolist():
-        if right < edge - _APART * letters:
-            break
-        edge = min(edge, left)
-    return edge
-
-
-def leader_dots(boxes: Boxes, letters: float) -> NDArray[np.bool_]:
-    """Say which strokes are dots in a row of at least five, each as far from the next."""
-    found = np.zeros(len(boxes), dtype=bool)
-    sizes = boxes[:, 2:] - boxes[:, :2]
-    dots = np.flatnonzero((sizes <= _DOT * letters).all(axis=1))
-    dots = dots[np.lexsort((boxes[dots, 0], boxes[dots, 3]))]
-    rows = np.split(dots, np.flatnonzero(np.diff(boxes[dots, 3]) > max(1.0, _LEVEL * letters)) + 1)
-    for row in rows:
-        row = row[boxes[row, 0].argsort()]
-        steps = np.diff(boxes[row, 0] + boxes[row, 2]) / 2
-        even = np.abs(np.diff(steps)) <= max(_UNEVEN_PIXELS, _UNEVEN * letters)
-        near = (steps[1:] < _DOT_STEP * letters) & (steps[:-1] < _DOT_STEP * letters)
-        for start, stop in find_runs(even & near):
-            if stop - start + 2 >= _FEWEST_DOTS:
-                found[row[start : stop + 2]] = True
-    return found
-
-
-def line_numbers(boxes: Boxes, letters: float) -> NDArray[np.bool_]:
-    """Say which strokes are digits of line numbers."""
-    found = np.zeros(len(boxes), dtype=bool)
-    if len(boxes) < _FEWEST:
-        return found
-    heights, widths = boxes[:, 3] - boxes[:, 1], boxes[:, 2] - boxes[:, 0]
-    small = (heights <= _LARGE * letters) & (widths <= _TOUCHING * letters)
-    bins = ((boxes[:, 0] + boxes[:, 2]) / 2 / (_BIN * letters)).astype(np.int64)
-    total, digits = (np.bincount(bins[chosen], minlength=bins.max() + 3) for chosen in (slice(None), small))
-    usual = float(np.median(total[total > 0]))
-    quiet = total <= max(1.0, _OTHERS * usual)
-    spread = int(boxes[:, 3].max() - boxes[:, 1].min())
-    for start, stop in find_runs(~quiet):
-        inside = (bins >= start) & (bins < stop)
-        own = inside & small
-        narrow = (stop - start) * _BIN <= _WIDEST
-        if not narrow or digits[start:stop].sum() < max(_FEWEST, (1 - _OTHERS) * total[start:stop].sum()):
-            continue
-        if _rows(boxes[own], letters) >= _FEWEST and np.ptp(boxes[own, 1]) >= _REACH * spread:
-            found |= own
-    return found
-
-
-def _rows(boxes: Boxes, letters: float) -> int:
-    """Count the rows that strokes stand in, one above the other."""
-    tops = np.sort(boxes[:, 1])
-    return 1 + int((np.diff(tops) > letters).sum()) if len(tops) else 0

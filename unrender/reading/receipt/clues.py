@@ -72,8 +72,8 @@ def total_clues(rows: Sequence[Row]) -> dict[Money, float]:
         above = rows[number - 1] if number else None
         named = _called(row, above)
         tall = max(word.box.height for word in row.words) > _TALL * usual
-        for place, money in enumerate(reversed(row.amounts)):
-            odds = named + (_TALLER if tall else 0.0) + _LATER * number / len(rows) - 0.3 * place
+        for back, money in enumerate(reversed(row.amounts)):
+            odds = named + (_TALLER if tall else 0.0) + _LATER * number / len(rows) - 0.3 * back
             odds += _arithmetic(money.value, sums)
             if number >= len(rows) - _BELOW and rounded and round(100 * money.value) % _SEN:
                 odds += _UNROUNDED

@@ -89,7 +89,7 @@ class Money:
 
 @dataclass(frozen=True)
 class Row:
-    """Words side by side; `indices` are their places in the list of words."""
+    """Words side by side; `indices` are theirs in the list of words."""
 
     indices: tuple[int, ...]
     words: tuple[Word, ...]
