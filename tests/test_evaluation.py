@@ -12,8 +12,8 @@ from PIL import Image, ImageDraw
 from unrender import tasks
 from unrender.documents import Block, Document, Page, Status
 from unrender.errors import UnrenderError
+from unrender.evaluation import describe, evaluate
 from unrender.evaluation.datasets import Dataset, Example, open_dataset
-from unrender.evaluation.evaluate import describe, evaluate
 from unrender.evaluation.report import bars, write_report
 from unrender.evaluation.scoring import judge
 from unrender.reading.systems import Options

@@ -87,8 +87,8 @@ def evaluate(
     """
     import numpy as np
 
+    from unrender.evaluation import describe, evaluate, find_words, open_readers
     from unrender.evaluation.datasets import open_dataset
-    from unrender.evaluation.evaluate import describe, evaluate, find_words, open_readers
     from unrender.evaluation.report import write_report
     from unrender.evaluation.scoring import find_comparison
     from unrender.reading.systems import Options
@@ -137,9 +137,9 @@ def calibrate(
     """
     import numpy as np
 
+    from unrender.evaluation import find_words, open_readers
     from unrender.evaluation.calibrate import calibrate, store
     from unrender.evaluation.datasets import open_dataset
-    from unrender.evaluation.evaluate import find_words, open_readers
     from unrender.reading.systems import Options
 
     kinds = [find_words(kind) for kind in (("given", "ocr") if words == "both" else (words,))]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from unrender.checkpoints import load, write_config
 from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of, fit_line, log_odds
+from unrender.evaluation import Progress, Reads, Words, evaluate
 from unrender.evaluation.datasets import Dataset
-from unrender.evaluation.evaluate import Progress, Reads, Words, evaluate
 from unrender.evaluation.scoring import Judged, judge
 from unrender.metrics import calibration_error
 from unrender.models.config import TextConfig

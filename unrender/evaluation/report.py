@@ -11,7 +11,7 @@ from PIL import Image
 from rapidfuzz.distance import Levenshtein
 
 from unrender.errors import ImageError, UnrenderError
-from unrender.evaluation.evaluate import Evaluation
+from unrender.evaluation import Evaluation
 from unrender.evaluation.scoring import Case
 from unrender.images.opening import open_pages
 from unrender.metrics import Interval, calibration_error

@@ -8,7 +8,8 @@ one text each, by the rule of SROIE.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from importlib.util import find_spec
+from typing import Literal, get_args
 
 from rapidfuzz.distance import Levenshtein
 
@@ -23,9 +24,8 @@ from unrender.formats.markdown import write_markdown
 from unrender.metrics import Glyph, Measure, calibration_error, glyph_f1, is_right, score_records, valid
 from unrender.metrics.measure import mean_of
 from unrender.tasks import Task
-
-if TYPE_CHECKING:
-    from unrender.typesetting import Layout
+from unrender.typesetting import Style, find_latex, lay_out
+from unrender.typesetting.dvi import POINTS_PER_INCH, Layout
 
 Comparison = Literal["tokens", "unified", "symbols", "tree", "record"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
@@ -33,7 +33,6 @@ _OF_FIELDS: tuple[Comparison, ...] = ("tree", "record")
 _FORMULAS_PER_RUN = 200
 _DPI = 100.0
 _RULE = "rule"
-_POINTS = 72.27  # TeX points in an inch
 
 
 @dataclass(frozen=True)
@@ -213,12 +212,8 @@ def check_typesetting(task: Task, model: str) -> None:
     """Raise an error where formulas cannot be typeset, or where there are none."""
     if task.notation != "latex":
         raise ConfigError(f"{model} reads the task {task.name}; only what is read as LaTeX can be typeset and seen.")
-    try:
-        from unrender.typesetting import find_latex
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"Typesetting needs {error.name}; install it with: pip install 'unrender[train]'"
-        ) from error
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("Typesetting needs matplotlib; install it with: pip install 'unrender[train]'")
     find_latex()
 
 
@@ -242,19 +237,17 @@ def see(references: Sequence[str], predictions: Sequence[str], *, fonts: bool = 
 
 def _typeset(formulas: Sequence[str], fonts: bool) -> dict[str, tuple[Glyph, ...] | None]:
     """Typeset each formula once."""
-    from unrender.typesetting import Style, lay_out
-
     style = Style()
     once = list(dict.fromkeys(formulas))
     found: dict[str, tuple[Glyph, ...] | None] = {}
     for start in range(0, len(once), _FORMULAS_PER_RUN):
         piece = once[start : start + _FORMULAS_PER_RUN]
         for formula, layout in zip(piece, lay_out(piece, style, _DPI), strict=True):
-            found[formula] = None if layout is None else _glyphs(layout, style.points * _DPI / _POINTS, fonts)
+            found[formula] = None if layout is None else _glyphs(layout, style.points * _DPI / POINTS_PER_INCH, fonts)
     return found
 
 
-def _glyphs(layout: "Layout", font_size: float, fonts: bool) -> tuple[Glyph, ...]:
+def _glyphs(layout: Layout, font_size: float, fonts: bool) -> tuple[Glyph, ...]:
     glyphs = [
         Glyph(_kind(*glyph.key, fonts=fonts), glyph.y / font_size, glyph.size / font_size) for glyph in layout.glyphs
     ]

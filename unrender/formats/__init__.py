@@ -1,11 +1,11 @@
 """Notations: how a Document is written down, and how text in a notation becomes a Document."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from unrender.documents import Document
-from unrender.errors import NotationError, suggest
+from unrender.errors import LatexError, NotationError, UnrenderError, suggest
 from unrender.formats.blocks import flow
 from unrender.formats.doctags import GRID, parse_doctags, write_doctags
 from unrender.formats.html import write_html
@@ -116,3 +116,22 @@ def parse(text: str, notation: str, *, width: int = GRID, height: int = GRID) ->
     if notation not in _PARSERS:
         raise NotationError(f"{notation} can be written but not parsed; parsed are {', '.join(PARSED_NOTATIONS)}.")
     return _PARSERS[notation](text)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Converts for strangers: what a child process does that is killed when a conversion takes too long."""
+
+    def answer(self, header: Mapping[str, object], data: bytes) -> tuple[dict[str, str | int], None]:
+        """Return the text in the notation wanted, or what is wrong and where."""
+        try:
+            document = parse(data.decode(errors="surrogatepass"), str(header["source"]))
+            return {"text": write(document, str(header["target"]))}, None
+        except RecursionError:
+            return {"refusal": "The text is nested too deeply."}, None
+        except UnrenderError as error:
+            found: dict[str, str | int] = {"refusal": str(error)}
+            for part in (error.__cause__, error):
+                if isinstance(part, LatexError):
+                    found["position"] = part.position
+            return found, None

@@ -6,7 +6,7 @@ in one pass over the text, so hostile input costs no more than other input.
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from types import UnionType
@@ -151,12 +151,10 @@ class _Open:
         self.items.append(self._present())
         self.fields, self.text = {}, []
 
-    def value(self, marked_lists: bool) -> Json:
+    def value(self) -> Json:
         present = self._present()
         if not self.items:
             return present
-        if marked_lists and present == "":
-            return self.items
         if present == "" and all(isinstance(item, Mapping) for item in self.items):
             return self.items[0] if len(self.items) == 1 else self.items
         return [*self.items, present]
@@ -167,12 +165,12 @@ class _Open:
         return _leaf("".join(self.text))
 
 
-def parse_tags(text: str, *, marked_lists: bool = False) -> Json:
+def parse_tags(text: str) -> Json:
     """Turn Donut's tags into JSON; text without any tag becomes {"text_sequence": text}.
 
     A tag may be nested in one of the same name, and a key that comes twice has a list of both. A leaf whose end is
-    missing ends where the next tag begins; other tags without end last to the end of what encloses them. With
-    `marked_lists`, a list that ends in `<sep/>` is a list even of one element; without, a list of one is its element.
+    missing ends where the next tag begins; other tags without end last to the end of what encloses them. A list of
+    one is its element.
     """
     stack = [_Open("")]
     position, found = 0, False
@@ -182,11 +180,11 @@ def parse_tags(text: str, *, marked_lists: bool = False) -> Json:
         if match["key"] is None:
             stack[-1].part()
         elif match["close"]:
-            _close(stack, match["key"], marked_lists)
+            _close(stack, match["key"])
         else:
             found = True
             if stack[-1].is_leaf and len(stack) > 1:
-                _pop(stack, marked_lists)
+                _pop(stack)
             if len(stack) <= MAX_DEPTH:
                 stack.append(_Open(match["key"]))
     if not found:
@@ -194,8 +192,8 @@ def parse_tags(text: str, *, marked_lists: bool = False) -> Json:
     if len(stack) > 1:
         stack[-1].hear(text[position:])
     while len(stack) > 1:
-        _pop(stack, marked_lists)
-    return stack[0].value(marked_lists)
+        _pop(stack)
+    return stack[0].value()
 
 
 def has_tags(text: str) -> bool:
@@ -203,42 +201,36 @@ def has_tags(text: str) -> bool:
     return _TAG.search(text) is not None
 
 
-def write_tags(
-    value: Json, *, marked_lists: bool = False, sort_keys: bool = False, categories: Collection[str] = ()
-) -> str:
+def write_tags(value: Json) -> str:
     """Turn JSON into Donut's tags; a NotationError where they cannot express it.
 
-    Numbers and truth values become their text, and nothing (None, {}, []) becomes empty text. `sort_keys` puts the
-    keys in descending order, as Donut does for pre-training. Strings among `categories` become tags of their own.
+    Numbers and truth values become their text, and nothing (None, {}, []) becomes empty text.
     """
 
     def write(inner: Json) -> str:
         if isinstance(inner, Mapping):
-            keys = sorted(inner, reverse=True) if sort_keys else inner
-            return "".join(f"<s_{_key(key)}>{write(inner[key])}</s_{key}>" for key in keys)
+            return "".join(f"<s_{_key(key)}>{write(part)}</s_{key}>" for key, part in inner.items())
         if not _is_list(inner):
-            return _scalar(inner, categories)
+            return _scalar(inner)
         if any(_is_list(item) for item in inner):
             raise NotationError("Donut's tags cannot express a list directly inside a list; give the inner one a key.")
-        items = [write(item) for item in inner]
-        ending = SEPARATOR if marked_lists and items and (len(items) == 1 or not items[-1]) else ""
-        return SEPARATOR.join(items) + ending
+        return SEPARATOR.join(write(item) for item in inner)
 
     if isinstance(value, Mapping) and set(value) == {PLAIN_TEXT_KEY}:
         return write(value[PLAIN_TEXT_KEY])
     return write(value)
 
 
-def _close(stack: list[_Open], key: str, marked_lists: bool) -> None:
+def _close(stack: list[_Open], key: str) -> None:
     """Close the nearest open tag of this name and all that was left open in it; without one, do nothing."""
     if any(opened.key == key for opened in stack[1:]):
-        while _pop(stack, marked_lists) != key:
+        while _pop(stack) != key:
             pass
 
 
-def _pop(stack: list[_Open], marked_lists: bool) -> str:
+def _pop(stack: list[_Open]) -> str:
     closed = stack.pop()
-    stack[-1].fields.setdefault(closed.key, []).append(closed.value(marked_lists))
+    stack[-1].fields.setdefault(closed.key, []).append(closed.value())
     return closed.key
 
 
@@ -262,12 +254,10 @@ def _key(key: str) -> str:
     return key
 
 
-def _scalar(value: Json, categories: Collection[str]) -> str:
+def _scalar(value: Json) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else str(value)
-    if text in categories:
-        return f"<{text}/>"
     if _TAG.search(text) or _CATEGORY.fullmatch(text.strip()):
         raise NotationError(f"Donut's tags cannot express the value {text[:40]!r}, which holds a tag itself.")
     return text

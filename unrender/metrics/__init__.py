@@ -4,7 +4,6 @@ Every share and rate runs from 0 to 1 (an error rate may exceed 1), never in per
 """
 
 from unrender.metrics.fields import (
-    anls,
     entity_f1,
     field_f1,
     find_entities,
@@ -13,7 +12,7 @@ from unrender.metrics.fields import (
     score_records,
     tree_accuracy,
 )
-from unrender.metrics.measure import Interval, Measure, brier_score, calibration_error
+from unrender.metrics.measure import Interval, Measure, calibration_error
 from unrender.metrics.pages import PARTS, meteor, on_part, order_errors
 from unrender.metrics.sequences import (
     Glyph,
@@ -37,9 +36,7 @@ __all__ = [
     "Interval",
     "Measure",
     "accuracy_folded",
-    "anls",
     "bleu",
-    "brier_score",
     "calibration_error",
     "cer",
     "edit",

@@ -1,4 +1,4 @@
-"""Metrics for extracted fields: Donut's field F1 and tree edit accuracy, ANLS for answers to questions, SROIE's rule.
+"""Metrics for extracted fields: Donut's field F1 and tree edit accuracy, SROIE's rule, entities.
 
 A JSON value becomes a tree: keys are inner nodes, sorted by length and name; values are leaves, compared as stripped
 text; what is empty does not exist; the items of a list of objects are nodes of their own.
@@ -18,7 +18,6 @@ from rapidfuzz.distance import Levenshtein
 from unrender.metrics.measure import Counts, Measure, f1, mean_of, measure
 
 _ITEM = "<item>"
-_FARTHEST_ANSWER = 0.5  # ANLS gives nothing to an answer that is this far off
 Record = Mapping[str, str]
 
 
@@ -52,16 +51,6 @@ def tree_accuracy(references: Sequence[object], predictions: Sequence[object]) -
         whole = sum(node.cost for node in _post_order(expected)) - 1  # the root is always there
         distance = tree_distance(_tree(prediction), expected)
         scores.append(max(0.0, 1 - distance / whole) if whole else float(distance == 0))
-    return mean_of(scores)
-
-
-def anls(references: Sequence[Sequence[str]], predictions: Sequence[str]) -> Measure:
-    """Average normalised Levenshtein similarity: the best over the accepted answers, 0 if half or more is wrong."""
-    scores = []
-    for answers, prediction in zip(references, predictions, strict=True):
-        distances = [Levenshtein.normalized_distance(_fold(answer), _fold(prediction)) for answer in answers]
-        nearest = min(distances, default=1.0)
-        scores.append(1 - nearest if nearest < _FARTHEST_ANSWER else 0.0)
     return mean_of(scores)
 
 
@@ -162,10 +151,6 @@ def _key_roots(first_leaves: list[int]) -> list[int]:
 def _f1(sums: Counts) -> float:
     right, wrong = sums
     return float(right / (right + wrong / 2)) if right or wrong else 1.0
-
-
-def _fold(text: str) -> str:
-    return " ".join(text.lower().split())
 
 
 def score_records(

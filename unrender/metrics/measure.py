@@ -81,10 +81,5 @@ def calibration_error(confidences: Sequence[float], correct: Sequence[bool], *, 
     return measure(rows.tolist(), bins + 1, _calibration_error)
 
 
-def brier_score(confidences: Sequence[float], correct: Sequence[bool]) -> Measure:
-    """Mean of (confidence - 1 if right, 0 if wrong) squared."""
-    return mean_of([(sure - float(right)) ** 2 for sure, right in zip(confidences, correct, strict=True)])
-
-
 def _calibration_error(sums: Counts) -> float:
     return float(np.abs(sums[:-1]).sum() / (sums[-1] or 1.0))

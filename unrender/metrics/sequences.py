@@ -11,13 +11,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from rapidfuzz.distance import LCSseq, Levenshtein
 
 from unrender.metrics.measure import Counts, Measure, mean_of, measure, ratio
 
-Average = Literal["micro", "macro"]
 Texts = Sequence[str]
 
 SPACING = frozenset({
@@ -35,24 +33,23 @@ _PART = 3  # glyphs that make a part, which may be displaced as a whole
 _SIZE_STEP = 0.85  # a glyph smaller than this share of its twin is set in another size
 
 
-def wer(references: Texts, predictions: Texts, average: Average = "micro") -> Measure:
+def wer(references: Texts, predictions: Texts) -> Measure:
     """Word error rate: (substitutions + insertions + deletions) / words of the reference (seed 004, 5.1).
 
-    `micro` divides the sums over the set; `macro` averages the samples. It may exceed 1. An empty reference
-    counts as one word.
+    It divides the sums over the set, and may exceed 1.
     """
-    return _error_rate([(one.split(), other.split()) for one, other in _pairs(references, predictions)], average)
+    return _error_rate([(one.split(), other.split()) for one, other in _pairs(references, predictions)])
 
 
-def wer_visible(references: Texts, predictions: Texts, average: Average = "micro") -> Measure:
+def wer_visible(references: Texts, predictions: Texts) -> Measure:
     """Word error rate without the tokens that only make space, which no picture shows reliably."""
-    return _error_rate([(visible(one), visible(other)) for one, other in _pairs(references, predictions)], average)
+    return _error_rate([(visible(one), visible(other)) for one, other in _pairs(references, predictions)])
 
 
-def cer(references: Texts, predictions: Texts, average: Average = "micro") -> Measure:
+def cer(references: Texts, predictions: Texts) -> Measure:
     """Character error rate; a run of white space is one space, and none at the ends."""
     pairs = [(" ".join(one.split()), " ".join(other.split())) for one, other in _pairs(references, predictions)]
-    return _error_rate(pairs, average)
+    return _error_rate(pairs)
 
 
 def bleu(references: Texts, predictions: Texts) -> Measure:
@@ -144,11 +141,8 @@ def _distance(reference: Sequence[Hashable], prediction: Sequence[Hashable]) -> 
     return Levenshtein.distance(reference, prediction)
 
 
-def _error_rate(pairs: Sequence[tuple[Sequence[Hashable], Sequence[Hashable]]], average: Average) -> Measure:
-    errors = [_distance(one, other) for one, other in pairs]
-    if average == "micro":
-        return measure([(wrong, len(one)) for wrong, (one, _) in zip(errors, pairs, strict=True)], 2, ratio)
-    return mean_of([wrong / max(len(one), 1) for wrong, (one, _) in zip(errors, pairs, strict=True)])
+def _error_rate(pairs: Sequence[tuple[Sequence[Hashable], Sequence[Hashable]]]) -> Measure:
+    return measure([(_distance(one, other), len(one)) for one, other in pairs], 2, ratio)
 
 
 def _gram_counts(reference: Sequence[str], prediction: Sequence[str]) -> list[int]:

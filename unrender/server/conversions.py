@@ -11,7 +11,7 @@ from unrender.server.limits import Limits
 from unrender.server.problems import HttpError
 from unrender.server.shapes import Conversion
 
-_DESK = "unrender.formats.conversion"
+_DESK = "unrender.formats"
 _AT_ONCE = 2
 _MEMORY = 1 << 30  # bytes of address space
 

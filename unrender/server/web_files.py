@@ -1,10 +1,11 @@
-"""The web page: a handful of files, read once, served without their comments and indentation."""
+"""The web page: a handful of files, read once, packed for whoever can unpack them."""
 
-import re
+import gzip
 from collections.abc import Callable
 from importlib.resources import files
+from pathlib import PurePath
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 _TYPES = {
@@ -14,34 +15,26 @@ _TYPES = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
 }
-_HEADERS = {"Cache-Control": "no-cache"}
-_FOR_PEOPLE = re.compile(rb"^[ \t]*(?://.*|/\*\*.*\*/)?\n|^[ \t]+|(?<=[;{,]) // .*$", re.MULTILINE)
-
-# Blanks around signs are for people too; lines with several templates or regular expressions stay as they are
-_CODE = rb"""(?:[^"'`/\n]|"[^"\n]*")*"""
-_PLAIN_LINE = re.compile(rb"^" + _CODE + rb"(?:`[^`\n]*`" + _CODE + rb")?$", re.MULTILINE)
-_SIGN_SPACE = re.compile(rb'("[^"]*"|`[^`]*`)| ?([][(){},;:?=<>&|*]+) ?')
-_CSS_SPACE = re.compile(rb"\s*([{};])\s*|(?<=[:,])[ \t]+")
+_HEADERS = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
 
 
 def page_routes() -> APIRouter:
     """Serve each file of the page under its name, and index.html at the root."""
     router = APIRouter()
     for entry in sorted(files("unrender.server").joinpath("web").iterdir(), key=lambda entry: entry.name):
-        ending = entry.name[entry.name.rfind(".") :]
-        if ending in _TYPES:
+        kind = _TYPES.get(PurePath(entry.name).suffix)
+        if kind is not None:
             path = "/" if entry.name == "index.html" else f"/{entry.name}"
-            content = entry.read_bytes() if ending == ".png" else _FOR_PEOPLE.sub(b"", entry.read_bytes())
-            if ending == ".css":
-                content = _CSS_SPACE.sub(rb"\1", content).replace(b";}", b"}")
-            if ending == ".js":
-                content = _PLAIN_LINE.sub(lambda line: _SIGN_SPACE.sub(rb"\1\2", line[0]), content)
-            router.add_api_route(path, _serving(content, _TYPES[ending]), methods=["GET"])
+            router.add_api_route(path, _serving(entry.read_bytes(), kind), methods=["GET"])
     return router
 
 
-def _serving(content: bytes, kind: str) -> Callable[[], Response]:
-    def serve() -> Response:
-        return Response(content, media_type=kind, headers=_HEADERS)
+def _serving(content: bytes, kind: str) -> Callable[[Request], Response]:
+    packed = gzip.compress(content)
+
+    def serve(request: Request) -> Response:
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(content, media_type=kind, headers=_HEADERS)
+        return Response(packed, media_type=kind, headers={**_HEADERS, "Content-Encoding": "gzip"})
 
     return serve

@@ -9,15 +9,15 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 
 from unrender.checkpoints import Weights
 from unrender.engines.batch_rows import cached_width
 from unrender.engines.export.graph import Dimension, Graph, Part
+from unrender.layers.attention import sinusoids
 from unrender.models.config import DecoderConfig
 
 _EPSILON = 1e-5
-_WAVELENGTH = 10000.0
 
 
 def build_decoder(config: DecoderConfig, weights: Weights, *, masked: bool, watch: int, int8: bool) -> Graph:
@@ -69,7 +69,7 @@ class _Builder:
         if config.positions == "learned":
             table = self._part.floats("positions.weight")[config.position_offset :]
         else:
-            table = sinusoids(config.max_positions, config.hidden)
+            table = sinusoids(torch.arange(config.max_positions), config.hidden).numpy()
         placed = graph.add("Gather", graph.weight("positions.weight", table), positions)
         embedded = graph.add("Add", embedded, placed)
         return self._norm("embedding_norm", embedded) if config.embedding_norm else embedded
@@ -151,15 +151,3 @@ class _Builder:
 
     def _norm(self, name: str, rows: str) -> str:
         return self._part.norm(self._graph, name, rows, _EPSILON)
-
-
-def sinusoids(length: int, width: int) -> NDArray[np.float32]:
-    """Return the (length, width) table: sines on even, cosines on odd dimensions."""
-    angle = np.arange(length, dtype=np.float32)[:, None] / _wavelengths(width)
-    table = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
-    return np.ascontiguousarray(table.reshape(length, -1)[:, :width], dtype=np.float32)
-
-
-def _wavelengths(width: int) -> NDArray[np.float32]:
-    even = np.arange(0, width, 2, dtype=np.float32)
-    return np.asarray(np.float32(_WAVELENGTH) ** (even / np.float32(width)), dtype=np.float32)
