@@ -13,6 +13,7 @@ from unrender.errors import ImageError
 
 Points = NDArray[np.float64]  # (N, 2): x to the right, y down
 _SUPERSAMPLING = 4
+_ID = "{http://www.w3.org/XML/1998/namespace}id"
 _LARGEST_SIDE, _LARGEST_AREA = 4000, 4_000_000  # pixels of a picture; larger formulas are drawn smaller
 _FARTHEST = 1e9  # a pen's coordinate; sums and differences of such ones stay exact
 _UPRIGHT = 0.4  # strokes this high in proportion to their width tell how large the writing is
@@ -39,7 +40,7 @@ class InkSymbol:
 
 @dataclass(frozen=True)
 class Ink:
-    """What one file holds; `truth` is LaTeX as annotated, empty where there is none."""
+    """What one file holds; `truth` is LaTeX as annotated or empty, `symbols` are in the order of reading."""
 
     truth: str
     strokes: tuple[Points, ...]
@@ -60,13 +61,17 @@ def parse_ink(data: bytes, name: str) -> Ink:
     strokes = tuple(points for points in traces.values() if len(points))
     if not strokes:
         raise ImageError(f"{name}: there are no pen strokes in it.")
-    symbols = []
+    order = {element.get(_ID): number for number, element in enumerate(root.iter())}  # MathML's leaves among others
+    symbols: list[tuple[int, InkSymbol]] = []
     for group in root.iter(f"{space}traceGroup"):
         named = [view.get("traceDataRef", "") for view in group.findall(f"{space}traceView")]
         parts = tuple(traces[name] for name in named if len(traces.get(name, ())))
         if parts and (label := _annotation(group, space)):
-            symbols.append(InkSymbol(label, parts))
-    return Ink(_annotation(root, space), strokes, tuple(symbols))
+            link = group.find(f"{space}annotationXML")
+            place = order.get(None if link is None else link.get("href"), len(order))
+            symbols.append((place, InkSymbol(label, parts)))
+    in_order = sorted(symbols, key=lambda pair: pair[0])
+    return Ink(_annotation(root, space), strokes, tuple(symbol for _, symbol in in_order))
 
 
 def draw(strokes: Sequence[Points], pen: Pen = PEN) -> Image.Image:

@@ -78,22 +78,22 @@ FORMULA = PreparedCourse(
 # What people bring, for a model that can read already: give it with --start. Everything is enlarged, as the reader
 # enlarges it (`models/formula.py`); labels are not smoothed, so that a reading that is right is sure.
 _PEOPLE = (
-    ("everyday", 0.07),
+    ("everyday", 0.06),
     ("matrices", 0.04),
-    ("articles", 0.06),
-    ("lines", 0.06),
-    ("browser", 0.10),
+    ("articles", 0.04),
+    ("lines", 0.05),
+    ("browser", 0.06),
     ("plots", 0.03),
     ("symbols", 0.025),
     ("fonts", 0.03),
-    ("short", 0.03),
-    ("display", 0.10),
+    ("short", 0.02),
+    ("display", 0.07),
     ("short-hand", 0.03),
-    ("display-hand", 0.09),
-    ("printed-train", 0.09),
-    ("handwritten-train", 0.10),
-    ("crohme", 0.075),
-    ("pens", 0.12),
+    ("display-hand", 0.12),
+    ("printed-train", 0.1),
+    ("handwritten-train", 0.13),
+    ("crohme", 0.1),
+    ("pens", 0.095),
 )
 FURTHER = replace(
     FORMULA,

@@ -27,10 +27,10 @@ from PIL import Image
 from unrender.checkpoints import cache_folder
 from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.datasets.folders import read_ink
-from unrender.images.strokes import PEN, draw, vary
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
 from unrender.training.data import BOXES, CacheWriter, Gray, Sample, watched
+from unrender.training.formula import crohme
 from unrender.training.formula.everyday import make_up, matrices, stack
 from unrender.training.formula.handwriting import GlyphBank, compose, fit, harvest
 from unrender.training.formula.pen_set import make_pens
@@ -195,15 +195,15 @@ def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer) -> None:
     target = folder / "crohme"
     if (target / "index.npy").exists() or not source.exists():
         return
-    rng = np.random.default_rng(0)
+    rng, prep = np.random.default_rng(0), formula_model(tokenizer.size).image
     writer = CacheWriter(target, tokenizer.tokens)
     for example in watched(open_dataset(source).examples, "crohme"):
         text = unify(example.target)
         if text is None or tokenizer.unknown(text) or len(text.split()) > MAX_TOKENS:
             continue
-        picture = draw(read_ink(example.path).strokes, vary(PEN, rng)).convert("L")
-        gray = crop_to_ink(np.asarray(as_read(picture, formula_model(tokenizer.size).image)))
-        _add(writer, Formula(text, 0, display=False), gray, tokenizer)
+        for gray, boxes in crohme.pictures(read_ink(example.path), text.split(), prep, rng):
+            if fits(gray):
+                writer.add(Sample(gray, tuple(tokenizer.encode(text)), boxes=boxes))
     writer.close()
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.images.pixels import symbol_scale
-from unrender.images.strokes import PEN, draw, vary
+from unrender.images.strokes import PEN, Pen, draw, vary
 from unrender.models.config import ImagePrep
 from unrender.training.data import Gray
 from unrender.training.formula.glyphs import ROOT, Piece, Shapes, cut
@@ -111,19 +111,26 @@ def picture(
 ) -> tuple[Gray, Boxes] | None:  # fmt: skip
     """Draw what was written with some pen, as large as the reader sees it; say where tokens stand. None: only blots."""
     pen = vary(PEN, rng)
-    drawn = draw(written.strokes, pen).convert("L")
+    boxes = token_boxes(tokens, marks, written.glyphs, written.rules, large)
+    return place(written.strokes, boxes, pen, prep, written.size)
+
+
+def place(
+    strokes: Strokes, boxes: NDArray[np.float64], pen: Pen, prep: ImagePrep, size: float = math.inf
+) -> tuple[Gray, Boxes] | None:
+    """Draw strokes as the reader sees them and bring boxes along. None: with symbols of this size, only blots."""
+    drawn = draw(strokes, pen).convert("L")
     seen = as_read(drawn, prep)
     gray = crop_to_ink(np.asarray(seen))
     if gray is None:
         return None
     edge = pen.width / 2 * seen.width / drawn.width  # of ink around the strokes' middle
-    left, top, right, bottom = bounds(written.strokes)
+    left, top, right, bottom = bounds(strokes)
     sides = np.array([right - left, bottom - top])
     scales = np.maximum(np.array(gray.shape[::-1]) - 2 * edge, 0) / np.maximum(sides, 1e-6)
     scales = np.where(sides > 1e-6, scales, 1.0)
-    if 2 * edge > _THICKEST * written.size * scales.max():
+    if 2 * edge > _THICKEST * size * scales.max():
         return None
-    boxes = token_boxes(tokens, marks, written.glyphs, written.rules, large)
     boxes = (boxes - np.array([left, top, left, top])) * np.tile(scales, 2) + np.array([0, 0, 2, 2]) * edge
     return gray, np.where(np.isnan(boxes), NOWHERE, np.rint(np.nan_to_num(boxes))).astype(np.int16)
 
@@ -167,7 +174,7 @@ def _place(piece: Piece, own: Strokes, manner: Manner, rng: np.random.Generator)
     scaled = ((points - middle) * (across, down) for points in own)
     extent = max((own_right - own_left) * across, (own_bottom - own_top) * down)
     extent = min(extent, 2 * piece.size) if piece.stretched else extent  # long bars stay clear of what is around them
-    return tuple(_wobble(points @ matrix.T + centre, extent, rng) for points in scaled)
+    return tuple(wobble(points @ matrix.T + centre, extent, rng) for points in scaled)
 
 
 def _scales(piece: Piece, own_width: float, own_height: float) -> tuple[float, float]:
@@ -204,10 +211,10 @@ def _place_root(piece: Piece, own: Strokes, rng: np.random.Generator) -> Strokes
     x = np.interp(points[:, 0], [0, bend, 1], [left, piece.corner, right])
     placed = np.stack([x, top + points[:, 1] * (bottom - top)], axis=1)
     ends = np.cumsum([len(line) for line in own])[:-1]
-    return tuple(_wobble(line, piece.size, rng) for line in np.split(placed, ends))
+    return tuple(wobble(line, piece.size, rng) for line in np.split(placed, ends))
 
 
-def _wobble(points: Points, extent: float, rng: np.random.Generator) -> Points:
+def wobble(points: Points, extent: float, rng: np.random.Generator) -> Points:
     """Bend a stroke softly: nobody writes the same twice."""
     points = _filled(points, extent / _STEPS)
     along = np.linspace(0, 1, len(points))[:, None]

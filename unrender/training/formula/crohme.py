@@ -1,0 +1,98 @@
+"""Formulas of real pens: CROHME's training strokes as pictures, with the places of their tokens.
+
+A file names the symbol that each group of strokes is and, in its MathML, the order in which symbols are read. That
+order is the label's, so each token finds its strokes.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrender.images.strokes import PEN, Ink, InkSymbol, Points, vary
+from unrender.latex.commands import SILENT
+from unrender.models.config import ImagePrep
+from unrender.training.data import Gray
+from unrender.training.formula.pens import bounds, place, wobble
+from unrender.training.formula.pointing import Boxes
+
+DRAWINGS = 3  # of one file: as it is, then slanted, turned, stretched and bent
+_SLANT, _TURN, _STRETCH = 0.2, 0.07, 0.16
+_SPELLED = {"-": (r"\frac", "-"), r"\lt": ("<",), r"\gt": (">",), "COMMA": (",",), r"\ldots": (r"\ldots", r"\dots")}
+_WORD = r"\operatorname"
+_ENOUGH = 0.8  # of the symbols have to be found in the label, or nothing is claimed
+
+
+def match(tokens: Sequence[str], symbols: Sequence[InkSymbol]) -> dict[int, tuple[int, float, float]]:
+    """Say which symbol each visible token is, and from which share of its width to which: words are one symbol."""
+    units = _units(tokens)
+    names = [_spell(symbol.label) for symbol in symbols]
+    blocks = SequenceMatcher(None, [name for name, _ in units], names, autojunk=False).get_matching_blocks()
+    pairs = [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
+    if len(pairs) < _ENOUGH * len(symbols):
+        return {}
+    found = {}
+    for unit, symbol in pairs:
+        places = units[unit][1]
+        for number, token in enumerate(places):
+            found[token] = symbol, number / len(places), (number + 1) / len(places)
+    return found
+
+
+def _units(tokens: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Return what one symbol of a file stands for: a visible token, or the letters of a word."""
+    units: list[tuple[str, list[int]]] = []
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        if token == _WORD and "}" in tokens[place:]:
+            end = tokens.index("}", place)
+            letters = [index for index in range(place + 2, end) if tokens[index] not in SILENT]
+            units.append(("\\" + "".join(tokens[index] for index in letters), letters))
+            place = end
+        elif token not in SILENT:
+            units.append((_spell(token), [place]))
+        place += 1
+    return units
+
+
+def _spell(name: str) -> str:
+    """Return the one spelling of what a file and a label call differently."""
+    return next((first for first, others in _SPELLED.items() if name in others), name)
+
+
+def pictures(
+    ink: Ink, tokens: Sequence[str], prep: ImagePrep, rng: np.random.Generator
+) -> Iterator[tuple[Gray, Boxes]]:
+    """Draw a formula in several ways, as large as the reader sees it; say where tokens stand."""
+    matched = match(tokens, ink.symbols)
+    for number in range(DRAWINGS):
+        write = _as_it_is if number == 0 else partial(_otherwise, _way(rng), int(rng.integers(1 << 32)))
+        boxes = np.full((len(tokens), 4), math.nan)
+        for token, (symbol, start, end) in matched.items():
+            left, top, right, bottom = bounds(tuple(map(write, ink.symbols[symbol].strokes)))
+            boxes[token] = left + start * (right - left), top, left + end * (right - left), bottom
+        if found := place(tuple(map(write, ink.strokes)), boxes, vary(PEN, rng), prep):
+            yield found
+
+
+def _as_it_is(points: Points) -> Points:
+    return points
+
+
+def _otherwise(way: NDArray[np.float64], seed: int, points: Points) -> Points:
+    """Write a stroke in another way, always the same one for the same seed."""
+    turned = points @ way
+    return wobble(turned, float(np.ptp(turned, axis=0).max()), np.random.default_rng(seed))
+
+
+def _way(rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return a matrix that slants, turns and stretches a little."""
+    angle = float(rng.uniform(-_TURN, _TURN))
+    turn = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+    slant = np.array([[1.0, 0.0], [float(rng.uniform(-_SLANT, _SLANT)), 1.0]])
+    way: NDArray[np.float64] = slant @ turn @ np.diag([math.exp(float(rng.uniform(-_STRETCH, _STRETCH))), 1.0])
+    return way
