@@ -98,7 +98,10 @@ def write_formula(tokens: Sequence[str]) -> str:
 
 
 def _mended(tokens: Sequence[str]) -> list[str]:
-    """Close braces that stay open, leave out those that close nothing and scripts without anything in them."""
+    """Close braces that stay open, leave out those that close nothing and scripts without anything in them.
+
+    Brackets that grow and have no partner in their group become plain ones.
+    """
     kept: list[str] = []
     depth = 0
     for token, following in zip(tokens, [*tokens[1:], "}"], strict=False):
@@ -106,7 +109,32 @@ def _mended(tokens: Sequence[str]) -> list[str]:
             continue
         depth += (token == "{") - (token == "}")
         kept.append(token)
-    return kept + ["}"] * depth
+    kept += ["}"] * depth
+    alone = _without_partner(kept)
+    plain = [
+        token.removeprefix(r"\left").removeprefix(r"\right") if index in alone else token
+        for index, token in enumerate(kept)
+    ]
+    return [token for index, token in enumerate(plain) if token and not (index in alone and token == ".")]
+
+
+def _without_partner(tokens: Sequence[str]) -> set[int]:
+    """Return which brackets that grow are opened and not closed, or closed and not opened, within their braces."""
+    alone: set[int] = set()
+    opened: list[list[int]] = [[]]  # of each group that is open
+    for index, token in enumerate(tokens):
+        if token == "{":
+            opened.append([])
+        elif token == "}":
+            alone.update(opened.pop())
+        elif token.startswith(r"\left") and len(token) > len(r"\left") and not token[5:].isalpha():
+            opened[-1].append(index)
+        elif token.startswith(r"\right") and len(token) > len(r"\right") and not token[6:].isalpha():
+            if opened[-1]:
+                opened[-1].pop()
+            else:
+                alone.add(index)
+    return alone.union(*opened)
 
 
 def _between_dollars(tokens: Sequence[str]) -> str:

@@ -1,0 +1,92 @@
+"""Where a formula in a line begins and ends: what is the text's and what is the formula's, next to its markers."""
+
+from collections.abc import Sequence
+
+from unrender.formats.marked import MARKERS, MATH, SPACE
+
+_SCRIPTS = frozenset("^_")
+# A formula does not begin with one of these: a number or a letter before it belongs to it.
+_TIES = frozenset(
+    "= < > \\le \\leq \\ge \\geq \\ne \\neq \\in \\notin \\to \\times \\cdot \\approx \\equiv \\sim \\simeq \\ll \\gg "
+    "\\propto \\subset \\subseteq \\rightarrow".split()
+)
+_WORD, _SUFFIX = 5, 3  # letters in a row that are a word, and behind a hyphen
+
+
+def settle_edges(tokens: Sequence[str]) -> list[str]:
+    """Move the edges of formulas: brackets and words of the text out, what a sign or script stands at in."""
+    kept: list[str] = []
+    index = 0
+    while index < len(tokens):
+        if tokens[index] != MATH[0] or MATH[1] not in tokens[index:]:
+            kept.append(tokens[index])
+            index += 1
+            continue
+        end = tokens.index(MATH[1], index)
+        base = _base(kept, tokens[index + 1 : end])
+        before, formula, behind = _parted([*base, *tokens[index + 1 : end]])
+        kept += [*before, *([MATH[0], *formula, MATH[1]] if formula else []), *behind]
+        index = end + 1
+    return kept
+
+
+def _base(kept: list[str], formula: Sequence[str]) -> list[str]:
+    """Take off the end of the text what a formula's first sign or script stands at."""
+    first = formula[0] if formula else ""
+    if not (first in _TIES or first in _SCRIPTS) or (first in _SCRIPTS and kept[-1:] == [SPACE]):
+        return []
+    end = len(kept) - (kept[-1:] == [SPACE])
+    start = end
+    while start and kept[start - 1].isdigit():
+        start -= 1
+    if start == end:
+        while start and len(kept[start - 1]) == 1 and kept[start - 1].isalpha():
+            start -= 1
+    word = kept[start:end]
+    if not word or (start and kept[start - 1] not in (SPACE, "(", *MARKERS)):
+        return []
+    if word[0].isalpha() and len(word) > 1:
+        if first not in _SCRIPTS:
+            return []  # a word beside a relation is a word
+        word = ["\\operatorname", "{", *word, "}"]
+    del kept[start:]
+    return word
+
+
+def _parted(formula: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """Part what stands between two markers into the text before, the formula, and the text behind."""
+    words = _words_at_end(formula)
+    formula, behind = formula[: len(formula) - words], formula[len(formula) - words :]
+    before: list[str] = []
+    while formula and formula[-1] == ")" and formula.count(")") > formula.count("("):
+        behind.insert(0, formula.pop())
+    while formula and formula[0] == "(" and formula.count("(") > formula.count(")"):
+        before.append(formula.pop(0))
+    if formula[:1] == ["("] and formula[-1:] == [")"] and _is_one_symbol(formula[1:-1]):
+        return [*before, "("], formula[1:-1], [")", *behind]
+    return before, formula, behind
+
+
+def _words_at_end(formula: Sequence[str]) -> int:
+    """Count the tokens of a word that a formula ran into, the hyphen before it included."""
+    letters = 0
+    while letters < len(formula) and len(formula[-1 - letters]) == 1 and formula[-1 - letters].isalpha():
+        letters += 1
+    hyphen = letters < len(formula) - 1 and formula[-1 - letters] == "-"
+    is_word = letters < len(formula) and letters >= (_SUFFIX if hyphen else _WORD)
+    return letters + hyphen if is_word else 0
+
+
+def _is_one_symbol(formula: Sequence[str]) -> bool:
+    """Say whether there is one symbol, with or without scripts."""
+    depth, symbols, script = 0, 0, False
+    for token in formula:
+        depth -= token == "}"
+        if depth == 0 and token not in _SCRIPTS and token not in "{}'":
+            symbols += not script
+            script = False
+        script = token in _SCRIPTS or (script and token == "{" and depth == 0)
+        depth += token == "{"
+        if token == "{" and depth == 1:
+            script = False
+    return symbols == 1
