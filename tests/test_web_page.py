@@ -880,6 +880,15 @@ def test_light_and_dark_are_both_legible(visit, address):
     assert len(grounds) == 2
 
 
+def test_a_picture_that_comes_before_the_list_of_models_asks_for_other_readings_too(visit, address):
+    page = visit(address)
+    page.route("**/v1/models", lambda route: None)  # the answer does not come
+    page.reload()
+    with page.expect_request("**/v1/read*") as asked:
+        page.locator("#file").set_input_files(EXAMPLE)
+    assert "n_best" in asked.value.url
+
+
 @pytest.mark.skipif("formula" not in embedded_names(), reason="the package has no formula model yet")
 def test_the_model_of_the_package_reads_the_example(visit):
     with running(create_app(Shelf.open())) as address:

@@ -279,7 +279,7 @@ function restore(entry) {
 
 at("forget").addEventListener("click", () => earlier.clear());
 
-const taskOf = (name) => [...at("model").options].find((option) => !name || option.value === name)?.dataset.task;
+const taskOf = (name) => [...at("model").options].find((option) => !name || option.value === name)?.dataset.task ?? "";
 
 const formulaModel = () => [...at("model").options].find((option) => option.dataset.task === "formula")?.value ?? "";
 
