@@ -153,7 +153,8 @@ def test_a_batch_is_what_reading_would_make_of_its_pictures(tmp_path):
 
 def test_batches_have_few_shapes(stream):
     batches = list(stream.batches(0, 0, 0))
-    assert {side % step for batch in batches for side, step in zip(batch.pixels.shape[2:], (16, 32), strict=True)} == {
+    pixels = [batch.pixels.shape[2:] for batch in batches]
+    assert {(height % 16, width % 32) for height, width in pixels} == {(0, 0)}
         0
     }
     assert {batch.inputs.shape[1] % 16 for batch in batches} == {0}
