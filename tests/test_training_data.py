@@ -155,8 +155,6 @@ def test_batches_have_few_shapes(stream):
     batches = list(stream.batches(0, 0, 0))
     pixels = [batch.pixels.shape[2:] for batch in batches]
     assert {(height % 16, width % 32) for height, width in pixels} == {(0, 0)}
-        0
-    }
     assert {batch.inputs.shape[1] % 16 for batch in batches} == {0}
 
 
