@@ -9,7 +9,6 @@ pictures or held-back fonts is trained on.
 
 import io
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,7 @@ from unrender import latex, metrics
 from unrender.checkpoints import cache_folder
 from unrender.errors import UnrenderError
 from unrender.evaluation.scoring import see
-from unrender.training.formula.renderers import HELD_FONTS, draw_with_matplotlib, open_browser
+from unrender.training.formula.renderers import HELD_FONTS, draw_with_mathjax, draw_with_matplotlib, open_browser
 from unrender.training.formula.texts import visible
 from unrender.typesetting import FONTS, Style
 from unrender.typesetting.pictures import typeset
@@ -225,7 +224,11 @@ def _pictures(rng: np.random.Generator) -> Iterator[tuple[str, str, Image.Image]
         yield from _named("katex lines", LINES, browser.draw(LINES, rng, katex=True))
     for font in ("newcm", "stix2", "termes"):
         chosen = [FORMULAS[int(index)] for index in rng.choice(len(FORMULAS), 20, replace=False)]
-        yield from _named(f"mathjax {font}", chosen, _mathjax(chosen, font, node))
+        yield from _named(
+            f"mathjax {font}",
+            chosen,
+            [gray if gray is None else Image.fromarray(gray) for gray in draw_with_mathjax(chosen, font, node)],
+        )
     yield from _named("matplotlib", FORMULAS, draw_with_matplotlib(FORMULAS, rng))
     chosen = [FORMULAS[int(index)] for index in rng.choice(len(FORMULAS), 30, replace=False)]
     yield from _named("ziamath", chosen, [_ziamath(formula) for formula in chosen])
@@ -248,23 +251,6 @@ def _named(
                 else Image.fromarray(np.pad(picture, 12, constant_values=255))
             )
             yield kind, formula, image
-
-
-def _mathjax(formulas: Sequence[str], font: str, node: Path) -> list[Image.Image | None]:
-    folder = Path("/tmp/unrender-mathjax")
-    folder.mkdir(exist_ok=True)
-    files = [folder / f"{font}-{number}.png" for number in range(len(formulas))]
-    script = Path(__file__).parent / "mathjax.cjs"
-    given = json.dumps([[formula, str(path)] for formula, path in zip(formulas, files, strict=True)])
-    subprocess.run(
-        ["node", str(script), font],
-        input=given,
-        text=True,
-        cwd=node,
-        env={"NODE_PATH": str(node / "node_modules"), "PATH": "/usr/bin:/usr/local/bin"},
-        check=True,
-    )
-    return [Image.open(path).convert("L") if path.exists() else None for path in files]
 
 
 def _ziamath(formula: str) -> Image.Image | None:

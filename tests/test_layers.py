@@ -8,7 +8,7 @@ from systems import CNN, DECODER, SWIN, VIT, build, config
 from torch import Tensor
 
 from unrender.errors import ConfigError
-from unrender.layers.attention import sinusoids, sinusoids_2d
+from unrender.layers.attention import AttentionConfig, CrossAttention, sinusoids, sinusoids_2d
 from unrender.layers.seq2seq import VisionText
 from unrender.layers.swin import SwinEncoder, ViTEncoder
 
@@ -31,6 +31,27 @@ def test_a_padded_batch_gives_each_image_the_memory_it_has_alone(position_2d: bo
         alone, none = module.encode(pixels[row : row + 1, :, :height, :width])
         assert none is None
         assert torch.allclose(memory[row][mask[row]], alone[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("masked", ["no", "causal", "padding"])
+def test_attention_in_half_precision_learns_what_it_learns_in_full(masked: str) -> None:
+    attention = CrossAttention(AttentionConfig(hidden=64, heads=4, source_width=64))
+    shown = torch.arange(40) < torch.tensor([40, 25, 7])[:, None]
+    mask = {"no": None, "causal": torch.ones(40, 40, dtype=torch.bool).tril(), "padding": shown[:, None, None]}[masked]
+    found = []
+    for half in (False, True):
+        inputs = _random(3, 40, 64, seed=1).requires_grad_()
+        source = _random(3, 40, 64, seed=2).requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            keys, values = attention.project_source(source)
+            mixed = attention(inputs, keys, values, mask)
+            watched, weights = attention.look(inputs, keys, values, mask)
+        (mixed.float().square().sum() + watched.float().sum() + (weights.float() ** 2).sum()).backward()
+        assert inputs.grad is not None
+        assert source.grad is not None
+        found.append((mixed, watched, weights, inputs.grad, source.grad))
+    for full, halved in zip(*found, strict=True):
+        assert torch.allclose(halved.detach().float(), full, rtol=0.05, atol=0.02 * float(full.detach().abs().max()))
 
 
 @torch.no_grad()

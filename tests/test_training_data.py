@@ -133,7 +133,7 @@ def test_the_pictures_of_a_batch_grow_and_shrink_together(tmp_path):
 
 
 def test_a_batch_is_what_reading_would_make_of_its_pictures(tmp_path):
-    """With nothing varied but the margin, which reading sets to the same, the pixels agree to the bit."""
+    """With nothing varied but the margin, which reading sets to the same, pixels agree to the bit; around is paper."""
     inked = [np.random.default_rng(seed).integers(0, 150, (9 + seed, 20 + 5 * seed), np.uint8) for seed in range(3)]
     pictures = [np.pad(levels, 1, constant_values=255) for levels in inked]
     for levels in pictures:
@@ -144,7 +144,18 @@ def test_a_batch_is_what_reading_would_make_of_its_pictures(tmp_path):
     stream = BatchStream({"set": Cache(tmp_path / "set")}, stages, FRAMING, PLAIN, seed=0)
     members = stream.block(0, 0)[0]
     read, _ = stack([prepare(Image.fromarray(pictures[index]), PREPARATION) for _, index in members], PREPARATION)
-    assert np.array_equal(next(stream.batches(0, 0, 0)).pixels, read)
+    height, width = read.shape[2:]
+    pixels = next(stream.batches(0, 0, 0)).pixels
+    assert np.array_equal(pixels[:, :, :height, :width], read)
+    assert (pixels[:, :, height:] == read.max()).all()
+    assert (pixels[:, :, :, width:] == read.max()).all()
+
+
+def test_batches_have_few_shapes(stream):
+    batches = list(stream.batches(0, 0, 0))
+    pixels = [batch.pixels.shape[2:] for batch in batches]
+    assert {(height % 16, width % 32) for height, width in pixels} == {(0, 0)}
+    assert {batch.inputs.shape[1] % 16 for batch in batches} == {0}
 
 
 def test_a_stage_mixes_by_share_and_keeps_to_its_length(stream):

@@ -103,9 +103,15 @@ def _stretched(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return chosen[levels]
 
 
-def stack(images: Sequence[Pixels], prep: ImagePrep) -> tuple[Pixels, NDArray[np.int64] | None]:
-    """Join (C, H, W) pixels to one (B, C, H, W), padded at right and bottom; (B, 2) true sizes if they differ."""
-    height, width = (max(image.shape[axis] for image in images) for axis in (1, 2))
+def stack(
+    images: Sequence[Pixels], prep: ImagePrep, *, steps: tuple[int, int] = (1, 1)
+) -> tuple[Pixels, NDArray[np.int64] | None]:
+    """Join (C, H, W) pixels to one (B, C, H, W), padded at right and bottom; (B, 2) true sizes if they differ.
+
+    Height and width become multiples of `steps`.
+    """
+    largest = (max(image.shape[axis] for image in images) for axis in (1, 2))
+    height, width = (side + -side % step for side, step in zip(largest, steps, strict=True))
     if all(image.shape[1:] == (height, width) for image in images):
         return np.stack(images), None
     paper = (prep.pad_value - np.asarray(prep.mean, np.float32)) / np.asarray(prep.std, np.float32)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu, scaled_dot_product_attention
 
+from unrender.layers.half import HalfAttention
 from unrender.models.config import Activation
 
 _WAVELENGTH = 10000.0
@@ -99,6 +100,9 @@ class CrossAttention(nn.Module):
 
     def look(self, inputs: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Do what `forward` does, and return the weights (B, H, T, N) too."""
+        if torch.is_autocast_enabled("cpu"):
+            mixed, weights = HalfAttention.mix(self.project_query(inputs), keys, values, mask)
+            return join_heads(mixed, self.output), weights
         weights = self.weigh(inputs, keys, mask)
         return join_heads(weights @ values, self.output), weights
 
@@ -160,11 +164,10 @@ def join_heads(mixed: Tensor, output: nn.Module) -> Tensor:
 
 
 def _mix(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
-    """Mix the values (B, H, T, D) (seed 002, eq. 3); in float32, for fused attention is slower in bfloat16 on a CPU."""
-    if not torch.is_autocast_enabled("cpu"):
-        return scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
-    with torch.autocast("cpu", enabled=False):
-        return _mix(query.float(), keys.float(), values.float(), mask, causal)
+    """Mix the values (B, H, T, D) by the similarity of queries and keys (seed 002, eq. 3)."""
+    if torch.is_autocast_enabled("cpu"):
+        return HalfAttention.mix(query, keys, values, mask, causal)[0]
+    return scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
 
 
 def _output_projection(config: AttentionConfig) -> nn.Module:

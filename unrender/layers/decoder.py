@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import linear, pad
 
 from unrender.layers.attention import (
     AttentionConfig,
@@ -61,6 +61,8 @@ class Decoder(nn.Module):
     def score(self, hidden: Tensor) -> Tensor:
         """Map (..., C) to scores (..., V)."""
         weight = self.tokens.weight if self.config.tied else self.scores.weight
+        if torch.is_autocast_enabled("cpu"):  # products in bfloat16 are ten times faster for rows by the dozen
+            return linear(hidden, pad(weight, (0, 0, 0, -len(weight) % 32)))[..., : len(weight)]
         return linear(hidden, weight)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:

@@ -21,6 +21,8 @@ Ids = NDArray[np.int64]
 Boxes = NDArray[np.float32]
 _BATCHES_PER_BLOCK = 512
 _LIKE_HEIGHT, _LIKE_LENGTH = 1.35, 2.0  # heights and lengths within such a factor go together, sorted by width
+# Batches have one of few shapes, for kernels are compiled for each new one: rows and columns of pixels, tokens.
+_SIZE_STEPS, _LENGTH_STEP = (16, 32), 16
 IGNORED = -100  # a target that does not count
 
 
@@ -78,6 +80,7 @@ class Stage:
     mix: tuple[tuple[str, float], ...]  # set name and its share
     batch: int = 32
     cost: int = 600_000  # picture pixels plus 64 for each token, summed over a batch, padding included
+    largest: int = 1_000_000  # pictures of more pixels are left out
     learning_rate: float = 1.0  # times the recipe's
     fade: float | None = None  # that factor falls evenly to this one by the end of the stage
 
@@ -222,9 +225,13 @@ class BatchStream(Stream["Batch"]):
         counts = rng.multinomial(total, shares / shares.sum())
         drawn: list[tuple[str, int]] = []
         for (name, _), count in zip(stage.mix, counts, strict=True):
-            fitting = np.flatnonzero(self._caches[name].index["length"] <= stage.max_tokens)
+            index = self._caches[name].index
+            small = index["height"] * index["width"] <= stage.largest
+            fitting = np.flatnonzero((index["length"] <= stage.max_tokens) & small)
             if not fitting.size:
-                raise DataError(f"{name!r} has no label of at most {stage.max_tokens} tokens")
+                raise DataError(
+                    f"{name!r} has no picture small enough with a label of at most {stage.max_tokens} tokens"
+                )
             picked = rng.choice(fitting, size=count, replace=count > fitting.size)
             drawn += [(name, int(index)) for index in picked]
         return drawn
@@ -247,6 +254,7 @@ def frame(label: Ids, framing: Framing, rng: np.random.Generator, noise: float) 
 def assemble(samples: Sequence[Framed], framing: Framing) -> Batch:
     """Pad pictures and labels to one size."""
     length = max(len(sample.inputs) for sample in samples)
+    length += -length % _LENGTH_STEP
     inputs = np.full((len(samples), length), framing.pad, dtype=np.int64)
     targets = np.full((len(samples), length), IGNORED, dtype=np.int64)
     boxes = np.full((len(samples), length, 4), np.nan, dtype=np.float32)
@@ -257,6 +265,6 @@ def assemble(samples: Sequence[Framed], framing: Framing) -> Batch:
             first = len(framing.start) - 1
             boxes[row, first : first + len(sample.boxes)] = sample.boxes
     placed = None if np.isnan(boxes).all() else boxes
-    pixels, sizes = stack([sample.pixels for sample in samples], framing.image)
+    pixels, sizes = stack([sample.pixels for sample in samples], framing.image, steps=_SIZE_STEPS)
     caseless = np.array([sample.caseless for sample in samples])
     return Batch(pixels, inputs, targets, "", len(samples), placed, sizes, caseless if caseless.any() else None)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, ctc_loss, gelu, linear
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, ctc_loss, gelu, linear, pad
 
 from unrender.layers.seq2seq import VisionText
 from unrender.layers.spatial import LabelInputs, LabelModel
@@ -21,6 +21,7 @@ from unrender.training.recipe import Recipe
 
 _SMALLEST_SHARE = 1e-4  # of the attention: what lies lower pulls no harder
 _HEAD_STD = 0.02
+_ROWS = 32
 
 
 class Part(NamedTuple):
@@ -83,7 +84,8 @@ class Transcription(Objective[Batch]):
             total = none if boxes is None else sum((off_target(look, boxes, grid) for look in looks), none)
             losses["pointing"] = Part(total, count, self.recipe.pointing)
         if self.recipe.naming:
-            named = none if boxes is None else misnamed(self.heads(memory[:, grid.special :]), targets, boxes, grid)
+            cells = memory[:, grid.special :]
+            named = none if boxes is None else misnamed(score(self.heads, cells), targets, boxes, grid)
             losses["naming"] = Part(named, count, self.recipe.naming)
         if self.recipe.spelling:
             losses["spelling"] = Part(misspelt(self.reader, memory, mask, targets), count, self.recipe.spelling)
@@ -188,6 +190,13 @@ def off_target(attention: Tensor, boxes: Tensor, grid: Grid) -> Tensor:
     cells = (down[:, :, None] & across[:, None]).flatten(1)
     share = (attention[placed][:, grid.special :].float() * cells).sum(-1)
     return -share.clamp(min=_SMALLEST_SHARE).log().sum()
+
+
+def score(head: nn.Module, vectors: Tensor) -> Tensor:
+    """Do what the layer does, with as many outputs as products in bfloat16 are fast for."""
+    assert isinstance(head, nn.Linear)
+    spare = -head.out_features % _ROWS
+    return linear(vectors, pad(head.weight, (0, 0, 0, spare)), pad(head.bias, (0, spare)))[..., : head.out_features]
 
 
 def misnamed(scores: Tensor, targets: Tensor, boxes: Tensor, grid: Grid) -> Tensor:

@@ -78,38 +78,62 @@ FORMULA = PreparedCourse(
 # What people bring, for a model that can read already: give it with --start. Everything is enlarged, as the reader
 # enlarges it (`models/formula.py`); labels are not smoothed, so that a reading that is right is sure.
 _PEOPLE = (
-    ("everyday", 0.06),
-    ("matrices", 0.04),
-    ("articles", 0.04),
-    ("lines", 0.05),
-    ("browser", 0.06),
-    ("plots", 0.03),
-    ("symbols", 0.025),
+    ("everyday", 0.07),
+    ("matrices", 0.03),
+    ("articles", 0.035),
+    ("lines", 0.045),
+    ("browser", 0.07),
+    ("mathjax", 0.03),
+    ("plots", 0.045),
+    ("symbols", 0.03),
     ("fonts", 0.03),
     ("short", 0.02),
-    ("display", 0.07),
-    ("short-hand", 0.03),
-    ("display-hand", 0.12),
+    ("display", 0.085),
+    ("short-hand", 0.02),
+    ("display-hand", 0.11),
     ("printed-train", 0.1),
-    ("handwritten-train", 0.13),
-    ("crohme", 0.1),
-    ("pens", 0.095),
+    ("handwritten-train", 0.12),
+    ("crohme", 0.09),
+    ("pens", 0.11),
+)
+_PEOPLE_FIRST = (
+    ("everyday", 0.12),
+    ("display", 0.2),
+    ("display-hand", 0.16),
+    ("printed-train", 0.1),
+    ("handwritten-train", 0.1),
+    ("crohme", 0.12),
+    ("pens", 0.2),
 )
 FURTHER = replace(
     FORMULA,
-    stages=(Stage(samples=66_000, max_tokens=150, batch=20, cost=900_000, mix=_PEOPLE, learning_rate=0.6, fade=0.01),),
+    stages=(
+        Stage(
+            samples=8_000, max_tokens=150, batch=20, cost=300_000, largest=26_000, mix=_PEOPLE_FIRST, learning_rate=0.5
+        ),
+        Stage(
+            samples=120_000,
+            max_tokens=150,
+            batch=20,
+            cost=300_000,
+            largest=26_000,
+            mix=_PEOPLE,
+            learning_rate=0.5,
+            fade=0.01,
+        ),
+    ),
     recipe=replace(
         FORMULA.recipe,
         naming=0.3,
         smoothing=0.0,
-        samples=66_000,
+        samples=120_000,
         schedule=Schedule(peak=1e-3, warm_up=300),
         half=True,
-        seed=14,
-        validate_seconds=2400,
+        seed=15,
+        validate_seconds=3000,
     ),
     augmentation=replace(_VARIED, scale=1.0, smallest=0.85, largest=1.55, coarse=0.12, photographed=0.12),
-    quick=80,
+    quick=60,
 )
 
 # Single lines, short ones first. Give the formula reader with --start. A line costs a third of three lines, and the

@@ -13,7 +13,7 @@
 | crohme | real pen strokes |
 | pens | formulas laid out by TeX, written with the strokes of real pens |
 | everyday, matrices, articles, lines | formulas made up by rule, out of TeX articles, and several below one another |
-| browser, plots | formulas of all these kinds drawn by Chromium (KaTeX, MathML) and by matplotlib |
+| browser, plots, mathjax | formulas of all these kinds drawn by Chromium (KaTeX, MathML), matplotlib, MathJax |
 """
 
 from collections.abc import Callable, Sequence
@@ -122,8 +122,9 @@ def make(source: Path, out: Path | None = None) -> Path:
     ]
     _make_drawn(folder / "browser", people, tokenizer)
     _make_drawn(folder / "plots", people[: 2 * quarter : 3], tokenizer)
+    _make_drawn(folder / "mathjax", people[1::4], tokenizer)
     official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
-    for name in (*plans, "browser", "plots", *official_sets):
+    for name in (*plans, "browser", "plots", "mathjax", *official_sets):
         _place(folder / name)
     return folder
 

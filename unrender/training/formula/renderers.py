@@ -7,6 +7,7 @@ fonts of mathematics from Debian's texlive-fonts-extra.
 
 import io
 import json
+import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,7 @@ MATH_FONTS = (
     "KpMath-Regular.otf",
     "GFSNeohellenicMath.otf",
 )
+MATHJAX_FONTS = ("tex", "modern")
 HELD_FONTS = ("LibertinusMath-Regular.otf", "Erewhon-Math.otf")
 _MATPLOTLIB_FONTS = ("dejavusans", "dejavusans", "dejavuserif", "cm", "stix", "stixsans")
 _CHROMIUM = "/usr/bin/chromium"
@@ -110,9 +112,12 @@ def open_browser(katex: Path, *, fonts: Sequence[str] = MATH_FONTS, scale: float
 
 @contextmanager
 def renderer(name: str, node: Path) -> Iterator[Draw]:
-    """Open what draws the set of that name: "browser" or "plots"; `node` is where npm installed KaTeX."""
+    """Open what draws the set of that name: "browser", "mathjax" or "plots"; `node` is where npm installs."""
     if name == "plots":
         yield draw_with_matplotlib
+        return
+    if name == "mathjax":
+        yield lambda formulas, rng: draw_with_mathjax(formulas, str(rng.choice(MATHJAX_FONTS)), node)
         return
     katex = node / "node_modules" / "katex"
     if not katex.exists():
@@ -148,6 +153,22 @@ def draw_with_matplotlib(formulas: Sequence[str], rng: np.random.Generator) -> l
             return crop_to_ink(np.asarray(Image.fromarray(drawn).convert("L")))
 
         return [None if (simple := _for_matplotlib(formula)) is None else draw(simple) for formula in formulas]
+
+
+def draw_with_mathjax(formulas: Sequence[str], font: str, node: Path) -> list[Gray | None]:
+    """Draw with MathJax in one of its fonts; `node` is where npm installed it and @resvg/resvg-js."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{number}.png" for number in range(len(formulas))]
+        subprocess.run(
+            ["node", str(Path(__file__).with_name("mathjax.cjs")), font],
+            input=json.dumps([[formula, str(path)] for formula, path in zip(formulas, paths, strict=True)]),
+            text=True,
+            cwd=node,
+            env={**os.environ, "NODE_PATH": str(node / "node_modules")},
+            stderr=subprocess.DEVNULL,  # a line for each formula that it cannot draw
+            check=True,
+        )
+        return [np.asarray(Image.open(path).convert("L")) if path.exists() else None for path in paths]
 
 
 def _for_browser(formula: str, katex: bool) -> tuple[str, str] | None:

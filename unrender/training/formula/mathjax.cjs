@@ -10,7 +10,7 @@ const font=process.argv[2];
     try{
       const node=await MathJax.tex2svgPromise(tex,{display:true});
       let svg=MathJax.startup.adaptor.innerHTML(node);
-      svg=svg.slice(svg.indexOf('<svg'),svg.lastIndexOf('</svg>')+6).replace(/currentColor/g,'black');
+      svg=svg.slice(svg.indexOf('<svg'),svg.lastIndexOf('</svg>')+6).replace(/currentColor/g,'black').replace(/ data-latex="[^"]*"/g,'');
       const png=new Resvg(svg,{fitTo:{mode:'zoom',value:2.2},background:'white'}).render().asPng();
       fs.writeFileSync(out,png);
     }catch(e){console.error('fail',tex,String(e).slice(0,100));}
