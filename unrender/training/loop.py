@@ -7,6 +7,7 @@ processes makes the same updates (networks with batch norm excepted: each proces
 import contextlib
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -23,6 +24,8 @@ from unrender.training.batches import AnyBatch, Stream
 from unrender.training.objectives import Losses, Objective
 from unrender.training.recipe import Recipe
 
+# Kernels are compiled for every shape of a batch; the thousand that are kept by default are those of a dozen shapes.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "60000")
 _KEPT_LOSSES = 100  # the logged loss is the mean of so many batches
 _SEED_STRIDE = 1_000_003
 
