@@ -14,7 +14,7 @@ from unrender.models.config import ImagePrep
 from unrender.tokens import read_list
 from unrender.training.augment import Augmentation, perturb_tokens, replace_share
 from unrender.training.batches import BatchStream, Framing, Stage
-from unrender.training.data import Cache, CacheWriter, Sample, write_cache
+from unrender.training.data import Cache, CacheWriter, Sample, write_cache, write_part
 from unrender.training.formula.texts import (
     Formula,
     is_held_out,
@@ -149,6 +149,21 @@ def test_a_batch_is_what_reading_would_make_of_its_pictures(tmp_path):
     assert np.array_equal(pixels[:, :, :height, :width], read)
     assert (pixels[:, :, height:] == read.max()).all()
     assert (pixels[:, :, :, width:] == read.max()).all()
+
+
+def test_a_part_of_a_set_has_the_samples_with_a_token_and_copies_no_pictures(tmp_path):
+    write_cache(tmp_path / "whole", VOCABULARY, make_samples(6))
+    whole = Cache(tmp_path / "whole")
+    token = VOCABULARY[int(whole.tokens(2)[0])]
+    for _ in range(2):  # made again, it is the same
+        count = write_part(tmp_path / "whole", tmp_path / "part", [token])
+    part = Cache(tmp_path / "part")
+    holding = [number for number in range(6) if token in whole.text(number).split()]
+    assert 2 in holding
+    assert len(part) == count == len(holding)
+    assert [part.text(row) for row in range(len(part))] == [whole.text(number) for number in holding]
+    assert np.array_equal(part.gray(holding.index(2)), whole.gray(2))
+    assert (tmp_path / "part" / "pixels.u8").is_symlink()
 
 
 def test_batches_have_few_shapes(stream):

@@ -22,6 +22,7 @@ from unrender.errors import DataError
 Gray = NDArray[np.uint8]
 Item = TypeVar("Item")
 BOXES = "boxes.i2"
+_INDEX_FILE, _NOTES = "index.npy", "notes.txt"
 _INDEX = np.dtype(
     [("pixel", "i8"), ("height", "i4"), ("width", "i4"), ("token", "i8"), ("length", "i4"), ("group", "i4")]
 )
@@ -73,7 +74,7 @@ class CacheWriter:
         if self._boxes is not None:
             self._boxes.close()
         (self._folder / "vocabulary.json").write_text(json.dumps(self._vocabulary))
-        np.save(self._folder / "index.npy", np.array(self._rows, dtype=_INDEX))
+        np.save(self._folder / _INDEX_FILE, np.array(self._rows, dtype=_INDEX))
 
 
 class Cache:
@@ -81,7 +82,7 @@ class Cache:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self.index = np.load(folder / "index.npy")
+            self.index = np.load(folder / _INDEX_FILE)
             self.vocabulary: list[str] = json.loads((folder / "vocabulary.json").read_text())
             self._pixels = np.memmap(folder / "pixels.u8", dtype=np.uint8, mode="r")
             self._tokens = np.memmap(folder / "tokens.i2", dtype="<i2", mode="r")
@@ -123,6 +124,20 @@ def write_cache(folder: Path, vocabulary: Sequence[str], samples: Iterable[Sampl
         writer.add(sample)
     writer.close()
     return len(writer)
+
+
+def write_part(whole: Path, part: Path, wanted: Sequence[str]) -> int:
+    """Make a set of the samples of another whose labels hold one of these tokens; their pictures are not copied."""
+    cache = Cache(whole)
+    ids = [number for number, token in enumerate(cache.vocabulary) if token in wanted]
+    holding = np.array([bool(np.isin(cache.tokens(number), ids).any()) for number in range(len(cache))], dtype=bool)
+    part.mkdir(parents=True, exist_ok=True)
+    for path in whole.iterdir():
+        if path.name not in (_INDEX_FILE, _NOTES):
+            (part / path.name).unlink(missing_ok=True)
+            (part / path.name).symlink_to(path.resolve())
+    np.save(part / _INDEX_FILE, cache.index[holding])
+    return int(holding.sum())
 
 
 def watched(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:

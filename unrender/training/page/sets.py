@@ -3,6 +3,7 @@
 | folder | what it holds |
 |---|---|
 | lines, pieces, paragraphs | single lines, two or three lines, whole paragraphs: pictures, tokens and their boxes |
+| math-lines | the lines with a formula in them, once more |
 | layouts | pages at 25 dpi with a label for every cell, and boxes in reading order |
 | lines-held, pieces-held, paragraphs-held, layouts-held | the same of papers that no model is trained on |
 | pages-held | their pages at 100 dpi: NAME.png, NAME.pdf, NAME.md; NAME.json says where everything stands |
@@ -25,7 +26,7 @@ from unrender.checkpoints import cache_folder, resolve
 from unrender.errors import DataError
 from unrender.formats.marked import MARKERS, SOFT_HYPHEN, token_of
 from unrender.tokens import FILE_NAME, LatexTokenizer, read_list
-from unrender.training.data import CacheWriter, Gray, Sample, watched
+from unrender.training.data import CacheWriter, Gray, Sample, watched, write_part
 from unrender.training.formula.texts import is_validation_paper
 from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.compilation import compile_papers
@@ -48,6 +49,7 @@ _PROSE_SHARE = 0.12
 _LETTERS = 0.4  # share of prose set as letters
 _SCANNED_LINES, _SCANNED_LAYOUTS = 0.3, 0.5
 _DOUBTFUL = 20  # words not understood, beyond which a page is left out
+_FORMULAS = ("<m>", "<d>")  # a line that holds one of these is one of math-lines
 _LINE_SETS = (LINES, PIECES, PARAGRAPHS)
 
 
@@ -81,6 +83,7 @@ def make(source: Path, out: Path | None = None, limit: int | None = None) -> Pat
     for held, count in zip((False, True), counts, strict=True):
         if not (folder / _named("layouts", held) / "index.npy").exists():
             _make_part(folder, _jobs(source, count, held=held), tokenizer, held=held)
+    write_part(folder / LINES, folder / f"math-{LINES}", _FORMULAS)
     return folder
 
 
