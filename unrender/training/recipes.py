@@ -78,41 +78,16 @@ FORMULA = PreparedCourse(
 # What people bring, for a model that can read already: give it with --start. Everything is enlarged, as the reader
 # enlarges it (`models/formula.py`); labels are not smoothed, so that a reading that is right is sure.
 _PEOPLE = (
-    ("everyday", 0.07),
-    ("matrices", 0.03),
-    ("articles", 0.035),
-    ("lines", 0.045),
-    ("browser", 0.07),
-    ("mathjax", 0.03),
-    ("plots", 0.045),
-    ("symbols", 0.03),
-    ("fonts", 0.03),
-    ("short", 0.02),
-    ("display", 0.085),
-    ("short-hand", 0.02),
-    ("display-hand", 0.11),
-    ("printed-train", 0.1),
-    ("handwritten-train", 0.12),
-    ("crohme", 0.09),
-    ("pens", 0.11),
-)
-_PEOPLE_FIRST = (
-    ("everyday", 0.12),
-    ("display", 0.2),
-    ("display-hand", 0.16),
-    ("printed-train", 0.1),
-    ("handwritten-train", 0.1),
-    ("crohme", 0.12),
-    ("pens", 0.2),
-)
+    ("everyday", 0.07), ("matrices", 0.03), ("articles", 0.035), ("lines", 0.045), ("symbols", 0.03),
+    ("browser", 0.07), ("mathjax", 0.03), ("plots", 0.045), ("fonts", 0.03),
+    ("short", 0.02), ("display", 0.085), ("short-hand", 0.02), ("display-hand", 0.11),
+    ("printed-train", 0.1), ("handwritten-train", 0.12), ("crohme", 0.09), ("pens", 0.11),
+)  # fmt: skip
 FURTHER = replace(
     FORMULA,
     stages=(
         Stage(
-            samples=8_000, max_tokens=150, batch=20, cost=300_000, largest=26_000, mix=_PEOPLE_FIRST, learning_rate=0.5
-        ),
-        Stage(
-            samples=120_000,
+            samples=57_000,
             max_tokens=150,
             batch=20,
             cost=300_000,
@@ -126,11 +101,11 @@ FURTHER = replace(
         FORMULA.recipe,
         naming=0.3,
         smoothing=0.0,
-        samples=120_000,
+        samples=57_000,
         schedule=Schedule(peak=1e-3, warm_up=300),
         half=True,
         seed=15,
-        validate_seconds=3000,
+        validate_seconds=2400,
     ),
     augmentation=replace(_VARIED, scale=1.0, smallest=0.85, largest=1.55, coarse=0.12, photographed=0.12),
     quick=60,
