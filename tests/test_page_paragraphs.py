@@ -1,0 +1,31 @@
+"""Where paragraphs, headings and running heads of a page begin and end; the layout network is played here."""
+
+from unrender.reading.page.blocks import join_blocks
+from unrender.reading.page.places import Kind, Region, Row
+
+
+def place(*lines: tuple[int, int], kind: Kind = Kind.TEXT, step: int = 24) -> list[Region]:
+    """Place lines below one another, each from left to right."""
+    boxes = [(left, 100 + step * number, right, 114 + step * number) for number, (left, right) in enumerate(lines)]
+    return [Region(kind, box, (Row(box, 10.0),)) for box in boxes]
+
+
+def test_a_line_that_is_set_in_begins_a_paragraph():
+    full, indented, last = (100, 700), (120, 700), (100, 400)
+    blocks = join_blocks(place(indented, full, last, indented, full, full, indented, full, full), 0)
+    assert [len(block.rows) for block in blocks] == [3, 3, 3]
+
+
+def test_centred_lines_and_lines_of_items_begin_no_paragraph():
+    centred = [(300, 500), (280, 520), (320, 480), (250, 550)]
+    assert len(join_blocks(place(*centred), 0)) == 1
+    items = [(100, 700), (120, 700), (120, 500), (100, 700), (120, 400), (100, 700), (120, 600)]
+    assert len(join_blocks(place(*items), 0)) == 1
+
+
+def test_a_high_sign_at_the_end_of_a_line_does_not_part_a_paragraph():
+    lines = place(*[(100, 700)] * 6)
+    left, top, right, bottom = lines[3].box
+    box = left, top, right, bottom + 18  # it reaches into the next line
+    lines[3] = Region(Kind.TEXT, box, (Row(box, 10.0),))
+    assert len(join_blocks(lines, 0)) == 1
