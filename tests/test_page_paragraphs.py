@@ -1,5 +1,8 @@
 """Where paragraphs, headings and running heads of a page begin and end; the layout network is played here."""
 
+from drawn_pages import draw_page, find_on
+from PIL import ImageDraw, ImageFont
+
 from unrender.reading.page.blocks import join_blocks
 from unrender.reading.page.places import Kind, Region, Row
 
@@ -29,3 +32,17 @@ def test_a_high_sign_at_the_end_of_a_line_does_not_part_a_paragraph():
     box = left, top, right, bottom + 18  # it reaches into the next line
     lines[3] = Region(Kind.TEXT, box, (Row(box, 10.0),))
     assert len(join_blocks(lines, 0)) == 1
+
+
+def test_what_stands_in_a_line_with_a_running_head_is_one():
+    image = draw_page()
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(14)
+    pen.text((100, 50), "a running head", fill="black", font=font)
+    pen.text((480, 50), "A Date Of May", fill="black", font=font)
+    regions = find_on(image, (Kind.HEADER, (90, 40, 300, 75)), (Kind.HEADING, (440, 40, 700, 75)))
+    assert [region.kind for region in regions] == [Kind.HEADER, Kind.TEXT]
+
+
+def test_the_first_line_of_a_paragraph_is_no_running_head():
+    regions = find_on(draw_page(), (Kind.HEADER, (90, 90, 800, 120)))
+    assert [(region.kind, len(region.rows)) for region in regions] == [(Kind.TEXT, 14)]

@@ -1,9 +1,9 @@
 """From lines that were read to the blocks of a page: paragraphs, headings, lists, formulas, tables, figures, notes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, groupby, takewhile
+from itertools import count, groupby, pairwise, takewhile
 
 from unrender.documents import Block, Box, Line, Page, Status
 from unrender.formats.blocks import make_table
@@ -17,10 +17,12 @@ from unrender.formats.marked import (
     plain_text,
 )
 from unrender.images.opening import PageText
+from unrender.reading.page.items import as_item, find_items, is_bullet, is_item, plain_bullet
 from unrender.reading.page.layers import TRUSTED, Layer, agreement
-from unrender.reading.page.places import Kind, Region
+from unrender.reading.page.places import Kind, Region, union_of
 from unrender.reading.page.rows import ReadRow, join_cells, join_parts, settle_hyphens, write_code, write_display
 from unrender.reading.page.straight import Straight
+from unrender.reading.page.strokes import PROSE
 from unrender.reading.page.tables import join_wrapped
 from unrender.reading.systems import Sheet
 
@@ -32,8 +34,6 @@ _NUMBERED = re.compile(r"^(\d+(?:\.\d+)*)\.?\s")
 _DEEPEST = 4
 _WORDS = 8  # of a heading with a full stop, at most
 _EMPTY = " `´"  # what a line without anything to read is sometimes read as
-_BULLET = re.compile(r"^(?:•|–|∙|◦|\*)\s+")
-_LABEL = re.compile(r"^(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)|\d{1,2}\.|\[\d{1,3}\])\s+\S")
 _MONO = STYLES["mono"][0]
 _FROM_LAYER, _FROM_BOTH = "text layer", "picture and text layer"
 
@@ -55,7 +55,8 @@ def make_page(
     pieces = [_piece(number, region, found, straight, known) for number, region in enumerate(regions)]
     if known is not None:
         pieces = _trusting(pieces, known)
-    pieces = _joined([piece for piece in pieces if piece.region.kind == Kind.FIGURE or piece.rows])
+    pieces = [part for piece in pieces if piece.region.kind == Kind.FIGURE or piece.rows for part in _itemised(piece)]
+    pieces = _joined(pieces)
     joints = settle_hyphens([piece.rows for piece in pieces])
     pieces = [replace(piece, rows=rows) for piece, rows in zip(pieces, joints, strict=True)]
     blocks = tuple(_grouped(_first_continued([_block(piece, straight) for piece in pieces])))
@@ -99,6 +100,20 @@ def _trusting(pieces: Sequence[_Piece], layer: Layer) -> list[_Piece]:
             piece = _Piece(region, rows, shown)
         trusted.append(piece)
     return trusted
+
+
+def _itemised(piece: _Piece) -> Iterator[_Piece]:
+    """Part a paragraph where the items of a list begin."""
+    if piece.region.kind not in PROSE or len(piece.rows) != len(piece.region.rows):
+        yield piece
+        return
+    rows = tuple(plain_bullet(row) for row in piece.rows)
+    edges = [0, *find_items(rows, piece.region.rows), len(rows)]
+    for start, stop in pairwise(edges):
+        places = piece.region.rows[start:stop]
+        box = union_of([place.box for place in places])
+        part = replace(piece.region, rows=places, box=box, continued=piece.region.continued and not start)
+        yield _Piece(part, rows[start:stop], piece.lines[start:stop])
 
 
 def _parts(found: Found, number: int, position: int) -> list[ReadRow]:
@@ -154,7 +169,8 @@ def _block(piece: _Piece, straight: Straight) -> Block:
     level = piece.rows[0].heading
     text = inline_markdown(join_lines([[token for token in row if token not in (*HEADINGS, CELL)] for row in rows]))
     text = text.strip()
-    if (kind == Kind.HEADING and not _is_broken_off(text)) or (
+    bulleted = is_bullet(text[:1])
+    if (kind == Kind.HEADING and not bulleted and not _is_broken_off(text)) or (
         level and len(rows) <= 2 and kind == Kind.TEXT and region.likely < 0.7
     ):
         return replace(block, kind="heading", text=text, level=level or _level(text))
@@ -165,8 +181,8 @@ def _block(piece: _Piece, straight: Straight) -> Block:
         return replace(block, kind="markdown", text=f"{mark}]:{rest}")
     if kind == Kind.CAPTION:
         return replace(block, kind="caption", text=text)
-    if _BULLET.match(text) or (_LABEL.match(text) and kind == Kind.TEXT):
-        return replace(block, kind="item", text=_BULLET.sub("- ", text))
+    if bulleted or is_item(text, labelled=kind == Kind.TEXT):
+        return replace(block, kind="item", text=as_item(text))
     return replace(block, text=text)
 
 
@@ -215,9 +231,9 @@ def _grouped(blocks: Sequence[Block]) -> list[Block]:
             block = replace(block, kind="text")
         kept.append(block)
     grouped: list[Block] = []
-    for is_item, run in groupby(kept, key=lambda block: block.kind == "item"):
+    for listed, run in groupby(kept, key=lambda block: block.kind == "item"):
         members = list(run)
-        grouped += [_list(members)] if is_item else members
+        grouped += [_list(members)] if listed else members
     return grouped
 
 

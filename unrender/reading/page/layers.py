@@ -13,6 +13,7 @@ from unrender.documents import Box
 from unrender.formats.marked import DISPLAY, MARKERS, MATH, SOFT_HYPHEN, SPACE, character_of, token_of
 from unrender.images.opening import PageText
 from unrender.reading.page.glyphs import SOFT, UNKNOWN, fill_unknown, join_accents, spell
+from unrender.reading.page.items import is_bullet
 from unrender.reading.page.rows import ReadRow
 from unrender.reading.page.signs import Sign, are_level, split_formulas, write_formula_tokens
 
@@ -73,7 +74,7 @@ class Layer:
         return _without_leaders(signs)
 
     def _in_formula(self, one: int) -> bool:
-        return one in self._formulas or ord(self._characters[one]) in _ITALIC
+        return (one in self._formulas and not is_bullet(self._characters[one])) or ord(self._characters[one]) in _ITALIC
 
     def _blank(self, start: int, stop: int) -> bool:
         """Say whether the layer has nothing but blanks from one character to another."""

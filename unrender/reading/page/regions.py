@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from unrender.engines import Cells
 from unrender.reading.page.blocks import BEGINS, find_formulas, find_rows, give_numbers, join_blocks
 from unrender.reading.page.columns import Part, find_parts
+from unrender.reading.page.heads import settle_heads
 from unrender.reading.page.places import (
     WHOLE,
     Boxes,
@@ -21,7 +22,7 @@ from unrender.reading.page.places import (
     union,
 )
 from unrender.reading.page.straight import Straight
-from unrender.reading.page.strokes import FURNITURE, PROSE, Strokes, agree_in_lines, find_inside, look_at, mean_in
+from unrender.reading.page.strokes import FURNITURE, PROSE, Strokes, find_inside, look_at, mean_in
 from unrender.reading.page.wholes import find_rectangles, find_wholes
 
 _DIRT = 0.6  # times the letters' height: smaller strokes do not close a gutter
@@ -37,7 +38,7 @@ def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]
     displays = list(find_rectangles(page, Kind.FORMULA))
     wholes, taken = find_wholes(straight, page, displays)
     read = ~taken & (page.kinds != Kind.NOTHING) & ~page.rules
-    agree_in_lines(page, np.flatnonzero(read))
+    settle_heads(page, np.flatnonzero(read))
     furniture = read & np.isin(page.kinds, FURNITURE)
     running = read & ~furniture
     parts = find_parts(*_masks(page, wholes, running))
