@@ -2,9 +2,10 @@
 
 import pytest
 
-from unrender.documents import Box
+from unrender.documents import Block, Box
 from unrender.images.opening import PageText
 from unrender.images.page_text import _meant
+from unrender.reading.page.assembly import _status
 from unrender.reading.page.glyphs import fill_unknown
 from unrender.reading.page.layers import Layer
 from unrender.reading.page.rows import ReadRow
@@ -67,3 +68,16 @@ def test_a_line_that_is_not_sure_is_not_replaced_by_unknown_signs():
 )
 def test_a_letter_in_a_font_of_signs_is_unknown(character, font, meant):
     assert _meant(character, font) == meant
+
+
+def test_a_line_in_a_script_that_the_model_has_not_seen_is_the_layer_s():
+    row = make_layer("Добрый день, AMC").correct(ReadRow(tuple("[loo"), 0.2), LINE)
+    assert (written(row), row.layered) == ("Добрый день, AMC", True)
+    assert make_layer("the angle α").correct(read("the angle a"), LINE).tokens[:3] == tuple("the")
+
+
+def test_a_page_whose_lines_mostly_agree_with_its_layer_is_no_unlikely_one():
+    agreed, unsure = ReadRow(("a",), 1.0, layered=True), ReadRow(("?",), 0.1)
+    blocks = [Block(kind="text", text="a")]
+    assert _status([agreed, agreed, agreed, unsure], blocks).kind == "complete"
+    assert _status([agreed, unsure, unsure], blocks).kind == "unlikely"

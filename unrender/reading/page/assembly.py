@@ -266,7 +266,8 @@ def _status(rows: Sequence[ReadRow], blocks: Sequence[Block]) -> Status:
     if not blocks:
         return Status("empty")
     sure = [row.confidence for row in rows if row.tokens and not row.layered]
-    if sure and sum(sure) / len(sure) < _UNKNOWN:
+    mostly_layered = 2 * sum(row.layered for row in rows) > len(rows)
+    if sure and sum(sure) / len(sure) < _UNKNOWN and not mostly_layered:
         return Status("unlikely", reason="this looks like no page in a script or print that the model knows")
     looped, cut = sum(row.looped for row in rows), sum(row.cut for row in rows)
     if looped:

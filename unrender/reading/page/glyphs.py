@@ -3,6 +3,7 @@
 Fonts without a table of characters give codes of TeX's encodings, or codes that mean nothing.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -23,6 +24,8 @@ _ACCENTS = {
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
 }  # fmt: skip
+_FIRST_OTHER, _FEWEST_OTHERS = 0x370, 4  # Greek is the first that is not Latin; letters of a line
+_MATHEMATICAL = re.compile("[\u2100-\u214f\U0001d400-\U0001d7ff]")
 _NOT_MEANT = frozenset({"Cc", "Co", "Cn"})  # categories of characters that no text has
 
 
@@ -51,6 +54,13 @@ def join_accents(texts: Sequence[str], boxes: NDArray[np.float64]) -> list[str]:
                 joined[index], joined[other] = "", whole
                 break
     return joined
+
+
+def is_other_script(text: str) -> bool:
+    """Say whether most letters of a text are of a script that the line reader has not seen."""
+    letters = [sign for sign in text if sign.isalpha()]
+    others = sum(ord(sign) >= _FIRST_OTHER and not _MATHEMATICAL.match(sign) for sign in letters)
+    return others >= _FEWEST_OTHERS and 2 * others > len(letters)
 
 
 def fill_unknown(said: str, read: str) -> list[str] | None:

@@ -12,7 +12,7 @@ from rapidfuzz.distance import Levenshtein
 from unrender.documents import Box
 from unrender.formats.marked import DISPLAY, MARKERS, MATH, SOFT_HYPHEN, SPACE, character_of, token_of
 from unrender.images.opening import PageText
-from unrender.reading.page.glyphs import SOFT, UNKNOWN, fill_unknown, join_accents, spell
+from unrender.reading.page.glyphs import SOFT, UNKNOWN, fill_unknown, is_other_script, join_accents, spell
 from unrender.reading.page.items import is_bullet
 from unrender.reading.page.rows import ReadRow
 from unrender.reading.page.signs import Sign, are_level, split_formulas, write_formula_tokens
@@ -85,6 +85,9 @@ class Layer:
         signs = self.signs(box)
         if not signs or not row.tokens:
             return row
+        said = "".join(sign.text for sign in signs if not sign.formula)
+        if is_other_script(said):  # the model can only guess
+            return ReadRow(tuple(_tokens("".join(sign.text for sign in signs))), 1.0, layered=True)
         tokens, right, wrong = corrected(row.tokens, signs, typed=bool(self._formulas))
         if not right:
             return row
