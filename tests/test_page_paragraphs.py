@@ -46,3 +46,15 @@ def test_what_stands_in_a_line_with_a_running_head_is_one():
 def test_the_first_line_of_a_paragraph_is_no_running_head():
     regions = find_on(draw_page(), (Kind.HEADER, (90, 90, 800, 120)))
     assert [(region.kind, len(region.rows)) for region in regions] == [(Kind.TEXT, 14)]
+
+
+def test_the_beginning_of_a_formula_is_no_heading():
+    image = draw_page()
+    ImageDraw.Draw(image).text(
+        (250, 600),
+        "f(alpha, beta, gamma, delta) = alpha + beta + gamma + delta + epsilon",
+        fill="black",
+        font=ImageFont.load_default(14),
+    )
+    regions = find_on(image, (Kind.FORMULA, (240, 590, 800, 630)), (Kind.HEADING, (240, 590, 350, 630)))
+    assert [region.kind for region in regions] == [Kind.TEXT, Kind.FORMULA]
