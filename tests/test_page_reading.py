@@ -249,6 +249,14 @@ def test_words_in_fonts_of_text_are_no_formula():
     assert inline_markdown(tokens) == "the map $n$ — yes"
 
 
+def test_words_in_quotes_that_seem_a_formula_are_words_and_halves_of_words_are_not():
+    read = [*"the", "␣", "<m>", *"n_{ts}^n", "</m>", "␣", *"class"]
+    tokens, _, _ = corrected(read, as_signs('the "ts" class'), typed=True)
+    assert inline_markdown(tokens) == 'the "ts" class'
+    read = [*"the", "␣", "<m>", "x", "</m>", *"ass"]
+    assert "<m>" in corrected(read, as_signs("the class"), typed=True)[0]
+
+
 def test_a_formula_with_an_unknown_sign_stays_as_it_was_read():
     read = [*"so", "␣", *"xy", "␣", *"is"]
     assert corrected(read, as_signs("so x\ue000 is", "x\ue000"))[0] == read

@@ -18,6 +18,10 @@ _NAME_BYTES = 128
 _FORMULA_FONT = re.compile(
     r"(?i)math|cmmi|cmsy|cmex|cmbsy|ms[ab]m|eu[fs]m|rsfs|[tp]xs?(?:mi|sy|ex)|mt(?:mi|sy|ex)|7[my]$"
 )
+# Fonts of signs whose codes PDFium gives as the characters of the same number, where the PDF has no table of them.
+_SIGNS_FONT = re.compile(r"(?i)cmsy|cmbsy|cmex|ms[ab]m|[tp]xs?(?:sy|ex)|mt(?:sy|ex)|7y$")
+_NO_SIGN = re.compile(r"[a-z0-9!-)+,.:-@^-`~]")  # that such a font prints
+_UNKNOWN = "\ufffd"
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,18 @@ class PageText:
 def collect_text(text: "pypdfium2.PdfTextpage", width: float, height: float) -> PageText:
     """Take the characters of a page."""
     found = list(_characters(text))
-    characters = tuple((character, text.get_charbox(spot, loose=True)) for character, spot in found)
-    formulas = (number for number, (_, spot) in enumerate(found) if _FORMULA_FONT.search(_font_name(text, spot)))
+    fonts = [_font_name(text, spot) for _, spot in found]
+    characters = tuple(
+        (_meant(character, font), text.get_charbox(spot, loose=True))
+        for (character, spot), font in zip(found, fonts, strict=True)
+    )
+    formulas = (number for number, font in enumerate(fonts) if _FORMULA_FONT.search(font))
     return PageText(width, height, characters, frozenset(formulas))
+
+
+def _meant(character: str, font: str) -> str:
+    """Return a character, or that it is unknown: a letter in a font that has none."""
+    return _UNKNOWN if _NO_SIGN.match(character) and _SIGNS_FONT.search(font) else character
 
 
 def _characters(text: "pypdfium2.PdfTextpage") -> Iterator[tuple[str, int]]:

@@ -1,15 +1,16 @@
 """From lines that were read to the blocks of a page: paragraphs, headings, lists, formulas, tables, figures, notes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, groupby, takewhile
+from itertools import count, groupby, pairwise, takewhile
 
 from unrender.documents import Block, Box, Line, Page, Status
 from unrender.formats.blocks import make_table
 from unrender.formats.marked import (
     CELL,
     HEADINGS,
+    SOFT_HYPHEN,
     STYLES,
     balanced,
     inline_markdown,
@@ -17,10 +18,14 @@ from unrender.formats.marked import (
     plain_text,
 )
 from unrender.images.opening import PageText
+from unrender.reading.page.displays import is_numbered
+from unrender.reading.page.headings import heading_level, is_code, is_heading, is_title, plain_heading
+from unrender.reading.page.items import as_item, find_items, is_bullet, is_item, plain_bullet
 from unrender.reading.page.layers import TRUSTED, Layer, agreement
-from unrender.reading.page.places import Kind, Region
+from unrender.reading.page.places import Kind, Region, union_of
 from unrender.reading.page.rows import ReadRow, join_cells, join_parts, settle_hyphens, write_code, write_display
 from unrender.reading.page.straight import Straight
+from unrender.reading.page.strokes import PROSE
 from unrender.reading.page.tables import join_wrapped
 from unrender.reading.systems import Sheet
 
@@ -28,12 +33,9 @@ Found = Mapping[tuple[int, int, int], ReadRow]
 
 _LARGE = 1.3  # times the smallest letters of a page: those of a heading
 _UNKNOWN = 0.6  # a page whose lines are less sure than this, in the mean, is not understood
-_NUMBERED = re.compile(r"^(\d+(?:\.\d+)*)\.?\s")
-_DEEPEST = 4
-_WORDS = 8  # of a heading with a full stop, at most
 _EMPTY = " `´"  # what a line without anything to read is sometimes read as
-_BULLET = re.compile(r"^(?:•|–|∙|◦|\*)\s+")
-_LABEL = re.compile(r"^(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)|\d{1,2}\.|\[\d{1,3}\])\s+\S")
+_CAPTION = re.compile(r"^(?:\*\*|\*)?(?:Figure|Fig\.|FIG\.|FIGURE|Abbildung|Abb\.) ?\d+(?:\.\d+)*[:.](?=\W)")
+_CUT = ("-", ",", SOFT_HYPHEN)  # what a line ends with that goes on
 _MONO = STYLES["mono"][0]
 _FROM_LAYER, _FROM_BOTH = "text layer", "picture and text layer"
 
@@ -55,7 +57,8 @@ def make_page(
     pieces = [_piece(number, region, found, straight, known) for number, region in enumerate(regions)]
     if known is not None:
         pieces = _trusting(pieces, known)
-    pieces = _joined([piece for piece in pieces if piece.region.kind == Kind.FIGURE or piece.rows])
+    pieces = [part for piece in pieces if piece.region.kind == Kind.FIGURE or piece.rows for part in _itemised(piece)]
+    pieces = _joined(pieces)
     joints = settle_hyphens([piece.rows for piece in pieces])
     pieces = [replace(piece, rows=rows) for piece, rows in zip(pieces, joints, strict=True)]
     blocks = tuple(_grouped(_first_continued([_block(piece, straight) for piece in pieces])))
@@ -101,6 +104,20 @@ def _trusting(pieces: Sequence[_Piece], layer: Layer) -> list[_Piece]:
     return trusted
 
 
+def _itemised(piece: _Piece) -> Iterator[_Piece]:
+    """Part a paragraph where the items of a list begin."""
+    if piece.region.kind not in PROSE or len(piece.rows) != len(piece.region.rows):
+        yield piece
+        return
+    rows = tuple(plain_bullet(row) for row in piece.rows)
+    edges = [0, *find_items(rows, piece.region.rows), len(rows)]
+    for start, stop in pairwise(edges):
+        places = piece.region.rows[start:stop]
+        box = union_of([place.box for place in places])
+        part = replace(piece.region, rows=places, box=box, continued=piece.region.continued and not start)
+        yield _Piece(part, rows[start:stop], piece.lines[start:stop])
+
+
 def _parts(found: Found, number: int, position: int) -> list[ReadRow]:
     numbers = takewhile(lambda index: (number, position, index) in found, count())
     return [found[number, position, index] for index in numbers]
@@ -111,7 +128,8 @@ def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
     kept: list[_Piece] = []
     last: int | None = None  # the last paragraph
     for piece in pieces:
-        if piece.region.kind == Kind.TEXT and piece.region.continued and last is not None and _is_open(kept[last]):
+        goes_on = piece.region.kind == Kind.TEXT and last is not None and _is_open(kept[last])
+        if goes_on and last is not None and (piece.region.continued or _is_cut(kept[last], piece, kept[last + 1 :])):
             before = kept[last]
             kept[last] = replace(before, rows=(*before.rows, *piece.rows), lines=(*before.lines, *piece.lines))
             continue
@@ -121,6 +139,13 @@ def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
             last = None
         kept.append(piece)
     return kept
+
+
+def _is_cut(piece: _Piece, following: _Piece, between: Sequence[_Piece]) -> bool:
+    """Say whether a figure stands in the middle of a sentence: a line without an end before it, small letters after."""
+    floats = all(one.region.kind in (Kind.FIGURE, Kind.TABLE, Kind.CAPTION) for one in between)
+    ends = plain_text(piece.rows[-1].tokens).strip()[-1:]
+    return bool(between) and floats and (ends.isalpha() or ends in _CUT) and following.rows[0].markdown[:1].islower()
 
 
 def _is_open(piece: _Piece) -> bool:
@@ -147,17 +172,18 @@ def _block(piece: _Piece, straight: Straight) -> Block:
     if kind == Kind.TABLE:
         return replace(block, kind="table", children=make_table(_cells(piece), header_rows=1))
     rows = [row.tokens for row in piece.rows]
-    if kind == Kind.FORMULA:
+    if kind == Kind.FORMULA or (kind == Kind.TEXT and len(rows) == 1 and is_numbered(piece.rows[0], region.rows)):
         return replace(block, kind="formula", text=write_display(rows))
     if kind == Kind.CODE and sum(_MONO in row for row in rows) * 2 > len(rows):
         return replace(block, kind="code", text=write_code([plain_text(row) for row in rows], region.rows))
-    level = piece.rows[0].heading
     text = inline_markdown(join_lines([[token for token in row if token not in (*HEADINGS, CELL)] for row in rows]))
     text = text.strip()
-    if (kind == Kind.HEADING and not _is_broken_off(text)) or (
-        level and len(rows) <= 2 and kind == Kind.TEXT and region.likely < 0.7
-    ):
-        return replace(block, kind="heading", text=text, level=level or _level(text))
+    bulleted = is_bullet(text[:1])
+    if not bulleted and is_heading(region, piece.rows, text, straight.letters):
+        level = piece.rows[0].heading or heading_level(text, title=is_title(region, straight.letters))
+        return replace(block, kind="heading", text=plain_heading(text), level=level)
+    if kind in (Kind.HEADING, Kind.TEXT) and is_code(piece.rows, text):
+        return replace(block, kind="code", text=write_code([plain_text(row) for row in rows], region.rows))
     if kind in (Kind.HEADER, Kind.FOOTER, Kind.FOLIO):
         return replace(block, kind="page_header" if kind == Kind.HEADER else "page_footer", text=text)
     if kind == Kind.FOOTNOTE and text.startswith("[^") and "]" in text:
@@ -165,14 +191,11 @@ def _block(piece: _Piece, straight: Straight) -> Block:
         return replace(block, kind="markdown", text=f"{mark}]:{rest}")
     if kind == Kind.CAPTION:
         return replace(block, kind="caption", text=text)
-    if _BULLET.match(text) or (_LABEL.match(text) and kind == Kind.TEXT):
-        return replace(block, kind="item", text=_BULLET.sub("- ", text))
+    if _CAPTION.match(text):
+        return replace(block, kind="caption", text=text)
+    if bulleted or is_item(text, labelled=kind in (Kind.HEADING, Kind.TEXT)):
+        return replace(block, kind="item", text=as_item(text))
     return replace(block, text=text)
-
-
-def _is_broken_off(text: str) -> bool:
-    """Say whether a text begins or ends in the middle of a sentence, or is a long one, as no heading is."""
-    return text[:1].islower() or text.endswith((",", ";", ":")) or (text.endswith(".") and text.count(" ") > _WORDS)
 
 
 def _cells(piece: _Piece) -> list[list[str]]:
@@ -215,9 +238,9 @@ def _grouped(blocks: Sequence[Block]) -> list[Block]:
             block = replace(block, kind="text")
         kept.append(block)
     grouped: list[Block] = []
-    for is_item, run in groupby(kept, key=lambda block: block.kind == "item"):
+    for listed, run in groupby(kept, key=lambda block: block.kind == "item"):
         members = list(run)
-        grouped += [_list(members)] if is_item else members
+        grouped += [_list(members)] if listed else members
     return grouped
 
 
@@ -232,12 +255,6 @@ def _list(items: Sequence[Block]) -> Block:
     )
 
 
-def _level(text: str) -> int:
-    """Guess the level of a heading without a marker from its number."""
-    numbered = _NUMBERED.match(text)
-    return min(_DEEPEST, 2 + numbered[1].count(".")) if numbered else 2
-
-
 def _source(piece: _Piece) -> str:
     layered = [row.layered for row in piece.rows if row.tokens]
     if not any(layered):
@@ -249,7 +266,8 @@ def _status(rows: Sequence[ReadRow], blocks: Sequence[Block]) -> Status:
     if not blocks:
         return Status("empty")
     sure = [row.confidence for row in rows if row.tokens and not row.layered]
-    if sure and sum(sure) / len(sure) < _UNKNOWN:
+    mostly_layered = 2 * sum(row.layered for row in rows) > len(rows)
+    if sure and sum(sure) / len(sure) < _UNKNOWN and not mostly_layered:
         return Status("unlikely", reason="this looks like no page in a script or print that the model knows")
     looped, cut = sum(row.looped for row in rows), sum(row.cut for row in rows)
     if looped:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.images.measures import find_runs
+from unrender.reading.page.paragraphs import mark_beginnings, step
 from unrender.reading.page.places import (
     WHOLE,
     Boxes,
@@ -44,7 +45,7 @@ def join_blocks(pieces: list[Region], column: int) -> list[Region]:
     usual = float(np.median(steps)) if steps else 0.0
     joined: list[Region] = []
     kinds: list[list[int]] = []  # of the lines of each
-    for piece in pieces:
+    for piece in mark_beginnings(pieces):
         before = joined[-1] if joined else None
         if before is not None and _goes_on(before, piece, usual):
             kinds[-1] += [piece.kind] * len(piece.rows)
@@ -68,7 +69,7 @@ def _goes_on(before: Region, piece: Region, usual: float) -> bool:
     if before.kind == piece.kind == Kind.CODE:
         return True
     last, first = before.rows[-1], piece.rows[0]
-    apart = first.box[3] - last.box[3]
+    apart = step(last, first)
     alike = max(first.letters, last.letters) < _ALIKE * min(first.letters, last.letters)
     if before.kind == piece.kind == Kind.HEADING and alike and 0 < apart < _HEADING_STEP * first.letters:
         return True

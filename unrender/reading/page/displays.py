@@ -5,13 +5,14 @@ reader too, and is text if that reads words.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from unrender.formats.marked import DISPLAY, MATH, SPACE, plain_text
 from unrender.reading.page.places import Kind, Region, Row, union_of
 from unrender.reading.page.rows import ReadRow
+from unrender.reading.page.strokes import PROSE
 
 Place = tuple[int, int, int]  # region, row, part
 Readings = Mapping[Place, ReadRow]
@@ -22,7 +23,9 @@ _LIKELY = 0.5  # that such a line is text, as far as the layout network goes
 _WORD = re.compile(r"[^\W\d_]{3}")
 _SIGNS = re.compile(r"[=<>+^_\\∑∫√≤≥≈∈]")
 _NUMBER = re.compile(r"[\d./: -]{1,12}")
-_FOLIO = re.compile(r"\d{1,4}(?:/\d{1,4})?")
+_NUMBERED = re.compile(r"\([A-Z]?[\d.]{1,6}[a-z]?\)[.,]?|[.,]?\([A-Z]?[\d.]{1,6}[a-z]?\)")
+_NUMBER_GAP = 2.5  # times the letters' height: between a formula and its number, at least
+_FOLIO = re.compile(r"(?:[Pp]age )?[-–—]? ?\d{1,4}(?: ?(?:/|of) ?\d{1,4})? ?[-–—]?")
 
 
 def may_be_words(row: Row) -> bool:
@@ -34,8 +37,25 @@ def is_words(row: ReadRow) -> bool:
     """Say whether the line reader read words, or a number alone, and no formula."""
     if row.confidence < _SURE or not row.tokens or any(mark in row.tokens for mark in (MATH[0], DISPLAY[0])):
         return False
-    text = plain_text(row.tokens).replace(SPACE, " ").strip()
-    return bool((_WORD.search(text) and not _SIGNS.search(text)) or _NUMBER.fullmatch(text))
+    text = _text(row)
+    number = _NUMBER.fullmatch(text) or _FOLIO.fullmatch(text)
+    return bool(number or (_WORD.search(text) and not _SIGNS.search(text)))
+
+
+def is_numbered(row: ReadRow, places: Sequence[Row]) -> bool:
+    """Say whether a line holds but a formula and, at some distance, its number."""
+    apart = any(gap[1] > _NUMBER_GAP * place.letters for place in places for gap in place.gaps)
+    outside = "".join(token for token in _outside(row.tokens) if token != SPACE)
+    return apart and MATH[0] in row.tokens and _NUMBERED.fullmatch(outside) is not None
+
+
+def _outside(tokens: Sequence[str]) -> Iterator[str]:
+    """Give the tokens that are in no formula."""
+    inside = False
+    for token in tokens:
+        inside = (inside or token == MATH[0]) and token != MATH[1]
+        if not inside and token != MATH[1]:
+            yield token
 
 
 def settle(regions: Sequence[Region], found: Readings) -> tuple[tuple[Region, ...], dict[Place, ReadRow]]:
@@ -73,12 +93,25 @@ def _part(region: Region, positions: Sequence[int], *, words: bool) -> Region:
 
 
 def _with_folio(regions: Sequence[Region], found: Readings) -> list[Region]:
-    """Take a number alone in the last line of a page for the page's."""
+    """Take a number alone in the last line of a page for the page's; a line below it is a running foot."""
     kept = list(regions)
-    body = [number for number, region in enumerate(kept) if region.kind not in (Kind.HEADER, Kind.FOOTER, Kind.FOLIO)]
-    last = max(body, key=lambda number: kept[number].box[3], default=None)
-    if last is None or len(kept[last].rows) != 1 or (last, 0, 0) not in found or kept[last].kind != Kind.TEXT:
-        return kept
-    if _FOLIO.fullmatch(plain_text(found[last, 0, 0].tokens).strip()):
-        kept[last] = replace(kept[last], kind=Kind.FOLIO)
+    furniture = (Kind.HEADER, Kind.FOOTER, Kind.FOLIO)
+    body = [number for number, region in enumerate(kept) if region.kind not in furniture]
+    last = sorted((number for number in body), key=lambda number: -kept[number].box[3])[:2]
+    for count, number in enumerate(last, start=1):
+        if (
+            len(kept[number].rows) != 1
+            or (number, 0, 0) not in found
+            or kept[number].kind not in (*PROSE, Kind.FORMULA)
+        ):
+            break
+        if _FOLIO.fullmatch(_text(found[number, 0, 0])):
+            kept[number] = replace(kept[number], kind=Kind.FOLIO, rows=(replace(kept[number].rows[0], cells=()),))
+            for below in last[: count - 1]:
+                kept[below] = replace(kept[below], kind=Kind.FOOTER)
+            break
     return kept
+
+
+def _text(row: ReadRow) -> str:
+    return plain_text(row.tokens).replace(SPACE, " ").strip()

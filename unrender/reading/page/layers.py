@@ -12,11 +12,14 @@ from rapidfuzz.distance import Levenshtein
 from unrender.documents import Box
 from unrender.formats.marked import DISPLAY, MARKERS, MATH, SOFT_HYPHEN, SPACE, character_of, token_of
 from unrender.images.opening import PageText
+from unrender.reading.page.glyphs import SOFT, UNKNOWN, fill_unknown, is_other_script, join_accents, spell
+from unrender.reading.page.items import is_bullet
 from unrender.reading.page.rows import ReadRow
 from unrender.reading.page.signs import Sign, are_level, split_formulas, write_formula_tokens
 
 _AGREEING = 0.4  # of its length may differ for a piece of text to be the same
 _FEW, _MOSTLY, _WORD = 3, 0.5, re.compile(r"[^\W\d_]{3,}")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _MATHEMATICAL = re.compile("[\u0370-\u03ff\u2032-\u2037\u2100-\u214f\u2190-\u23ff\U0001d400-\U0001d7ff]")
 _LEADERS = re.compile(r"(?:\s*\.){5,}\s*")
 _SHAPED = frozenset(
@@ -25,10 +28,8 @@ _SHAPED = frozenset(
 _SAME_SHAPE = 0.5  # of the tokens of a formula may differ for it to be the same
 _DASHES = ("–", "—")
 _WORD_GAP = 0.22  # of a character's height: what is farther apart are two words
-_SPELLINGS = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "\u00a0": " ", "−": "-", "‐": "-"})
 # Letters that are set as formulas, to plain ones.
 _ITALIC = {code: unicodedata.normalize("NFKC", chr(code)) for code in (*range(0x1D434, 0x1D468), 0x210E)}
-_SOFT = ("\u00ad", "\x02", "\ufffe")  # how PDFs and PDFium write a hyphen at the end of a line
 TRUSTED = 0.6  # share of the pieces of a page that agree, for the others to be believed where the reading is unsure
 _UNSURE = 0.85
 
@@ -55,23 +56,25 @@ class Layer:
         middles = (self._boxes[:, :2] + self._boxes[:, 2:]) / 2
         inside = (middles[:, 0] >= box.x0 - 1) & (middles[:, 0] <= box.x1 + 1)
         inside &= (middles[:, 1] >= box.y0) & (middles[:, 1] <= box.y1)
-        found = [int(one) for one in np.flatnonzero(inside) if self._characters[one].strip()]
+        inside &= self._boxes[:, 2] > self._boxes[:, 0]
+        found = [int(one) for one in np.flatnonzero(inside) if spell(self._characters[one])]
         found.sort(key=lambda one: float(self._boxes[one, 0]))
+        texts = join_accents([spell(self._characters[one]) for one in found], self._boxes[found])
         signs: list[Sign] = []
         before, last = None, -1
-        for one in found:
+        for one, text in zip(found, texts, strict=True):
+            if not text:
+                continue
             left, top, right, bottom = self._boxes[one]
             apart = before is not None and left - before > _WORD_GAP * max(1.0, bottom - top) * 0.8
             if apart or (0 <= last < one - 1 and self._blank(last + 1, one)):
                 signs.append(Sign(" "))
-            signs += [
-                Sign(text, self._in_formula(one), top, bottom) for text in _spelling(self._characters[one], signs)
-            ]
+            signs += [Sign(part, self._in_formula(one), top, bottom) for part in _composed(text, signs)]
             before, last = right, one
         return _without_leaders(signs)
 
     def _in_formula(self, one: int) -> bool:
-        return one in self._formulas or ord(self._characters[one]) in _ITALIC
+        return (one in self._formulas and not is_bullet(self._characters[one])) or ord(self._characters[one]) in _ITALIC
 
     def _blank(self, start: int, stop: int) -> bool:
         """Say whether the layer has nothing but blanks from one character to another."""
@@ -82,6 +85,9 @@ class Layer:
         signs = self.signs(box)
         if not signs or not row.tokens:
             return row
+        said = "".join(sign.text for sign in signs if not sign.formula)
+        if is_other_script(said):  # the model can only guess
+            return ReadRow(tuple(_tokens("".join(sign.text for sign in signs))), 1.0, layered=True)
         tokens, right, wrong = corrected(row.tokens, signs, typed=bool(self._formulas))
         if not right:
             return row
@@ -93,7 +99,7 @@ class Layer:
         if row.layered or not unsure:
             return row
         tokens, signs = list(row.tokens[: bool(row.heading)]), self.signs(box)
-        if not are_level(signs):
+        if not are_level(signs) or any(sign.text == UNKNOWN for sign in signs):
             return row
         for part, is_formula in split_formulas(signs):
             text = "".join(sign.text for sign in part)
@@ -131,7 +137,8 @@ def corrected(tokens: Sequence[str], signs: Sequence[Sign], *, typed: bool = Fal
         own = "".join(read[start:stop]).replace(SOFT_HYPHEN, "-")
         shown = signs[where[offsets[start]] : where[offsets[stop]]]
         span = "".join(sign.text for sign in shown)
-        if not is_text and typed and _is_words(own, shown):
+        whole = _is_whole(signs, where[offsets[start]], where[offsets[stop]])
+        if not is_text and typed and (_is_words(own, shown) or (whole and _has_letters(shown))):
             right += 1
             result += _tokens(span.strip())
         elif not is_text and typed and (formula := _same_formula(tokens[start:stop], shown)) is not None:
@@ -160,6 +167,19 @@ def _is_words(own: str, shown: Sequence[Sign]) -> bool:
     return span in _DASHES or (_WORD.search(span) is not None and _agrees(own, span))
 
 
+def _is_whole(signs: Sequence[Sign], start: int, stop: int) -> bool:
+    """Say whether no word of the layer goes on beyond a part of its signs."""
+    edges = (signs[start - 1 : start], signs[start : start + 1]), (signs[stop - 1 : stop], signs[stop : stop + 1])
+    return not any(one and other and one[0].text.isalnum() and other[0].text.isalnum() for one, other in edges)
+
+
+def _has_letters(shown: Sequence[Sign]) -> bool:
+    """Say whether there are letters that follow one another, and all signs are in fonts of text."""
+    span = "".join(sign.text for sign in shown)
+    known = not any(sign.formula or sign.text == UNKNOWN for sign in shown) and not _MATHEMATICAL.search(span)
+    return known and _LETTERS.search(span) is not None
+
+
 def _same_formula(read: Sequence[str], shown: Sequence[Sign]) -> list[str] | None:
     """Return a plain formula as the layer spells it, if what was read is of that shape."""
     if read[0] != MATH[0] or any(token in _SHAPED for token in read):
@@ -179,6 +199,16 @@ def _written(own: str, shown: Sequence[Sign], tokens: Sequence[str]) -> list[str
     span = "".join(sign.text for sign in shown)
     if not _agrees(own.strip(), span.strip()):
         return None
+    if UNKNOWN in span:
+        filled = fill_unknown(span, own)
+        if filled is None:
+            return None
+        shown = [
+            Sign(part) if sign.text == UNKNOWN else sign
+            for sign, text in zip(shown, filled, strict=True)
+            for part in text
+        ]
+        span = "".join(filled)
     found: list[str] = []
     first, last = len(span) - len(span.lstrip()), len(span.rstrip())
     for part, is_formula in split_formulas(shown[first:last]):
@@ -199,9 +229,8 @@ def _is_foreign(character: str, own: str) -> bool:
     return _MATHEMATICAL.match(character) is not None and character not in own and ord(character) not in _ITALIC
 
 
-def _spelling(character: str, before: list[Sign]) -> str:
-    """Return what a character is written with; an accent goes to the letter before it."""
-    text = character.translate(_SPELLINGS)
+def _composed(text: str, before: list[Sign]) -> str:
+    """Return the text; an accent that combines goes to the letter before it."""
     if before and unicodedata.combining(text[0]):
         whole = unicodedata.normalize("NFC", before[-1].text + text)
         before[-1] = replace(before[-1], text=whole[0])
@@ -227,7 +256,7 @@ def _tokens(said: str) -> list[str]:
         if is_formula:
             tokens += [MATH[0], *text.translate(_ITALIC), MATH[1]]
         else:
-            tokens += [SOFT_HYPHEN if character in _SOFT else token_of(character) for character in text]
+            tokens += [SOFT_HYPHEN if character in SOFT else token_of(character) for character in text]
     return tokens
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from unrender.engines import Cells
 from unrender.reading.page.blocks import BEGINS, find_formulas, find_rows, give_numbers, join_blocks
 from unrender.reading.page.columns import Part, find_parts
+from unrender.reading.page.heads import settle_heads
 from unrender.reading.page.places import (
     WHOLE,
     Boxes,
@@ -19,31 +20,50 @@ from unrender.reading.page.places import (
     find_gaps,
     find_lines,
     union,
+    union_of,
 )
 from unrender.reading.page.straight import Straight
-from unrender.reading.page.strokes import FURNITURE, PROSE, Strokes, agree_in_lines, find_inside, look_at, mean_in
+from unrender.reading.page.strokes import FURNITURE, PROSE, Strokes, find_inside, look_at, mean_in
 from unrender.reading.page.wholes import find_rectangles, find_wholes
 
 _DIRT = 0.6  # times the letters' height: smaller strokes do not close a gutter
 _BRIDGE = (-6.0, -1.2, 6.0, 0.4)  # the same: how far around themselves a leader's dots do
 _LINE_HEIGHT = 2.6  # times the letters' height: of a line of text, at most
 _SURELY = 0.9  # a formula where a line of text would begin
+_BESIDE, _PART = 1.5, 0.5  # the same: how close; and of the width of a display, how much of it is added at most
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
 
 
 def find_regions(straight: Straight, cells: Cells, scale: float) -> list[Region]:
     """Take a page apart; there are `scale` cells to a pixel."""
     page = look_at(straight, cells, scale)
-    displays = list(find_rectangles(page, Kind.FORMULA))
+    displays = [_with_beginning(page, display) for display in find_rectangles(page, Kind.FORMULA)]
     wholes, taken = find_wholes(straight, page, displays)
     read = ~taken & (page.kinds != Kind.NOTHING) & ~page.rules
-    agree_in_lines(page, np.flatnonzero(read))
+    settle_heads(page, np.flatnonzero(read))
     furniture = read & np.isin(page.kinds, FURNITURE)
     running = read & ~furniture
     parts = find_parts(*_masks(page, wholes, running))
     body = list(_in_order(page, parts, wholes, displays, np.flatnonzero(running)))
     heads, feet = _furniture_regions(page, furniture)
     return [*heads, *body, *feet]
+
+
+def _with_beginning(page: Strokes, display: Region) -> Region:
+    """Give a display what seems a heading and stands so close beside it that it must be a part of it."""
+    left, top, right, bottom = display.box
+    reach, most = _BESIDE * page.letters, _PART * (right - left)
+    middles = (page.boxes[:, 1] + page.boxes[:, 3]) / 2
+    seeming = np.flatnonzero((page.kinds == Kind.HEADING) & (middles > top) & (middles < bottom))
+    added: list[int] = []
+    for one in seeming[(-page.boxes[seeming, 2]).argsort()].tolist():
+        if left - reach < page.boxes[one, 2] < left + reach:
+            left = min(left, int(page.boxes[one, 0]))
+            added.append(one)
+    if not added or display.box[0] - left > most:
+        return display
+    page.decide(np.array(added), Kind.FORMULA)
+    return replace(display, box=union_of([display.box, union(page.boxes[added])]))
 
 
 def _masks(

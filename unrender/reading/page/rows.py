@@ -46,6 +46,7 @@ _RELATIONS = frozenset(
 )
 _STOPS = (".", ",", ";", ":")
 _TAG = re.compile(r"[(\[]([A-Za-z]?[.\d]{1,7}[a-z\u2019]?)[)\]]$|^([.\d]{1,6})$")
+_TAG_BEFORE = re.compile(r"[(\[]([A-Za-z]?[.\d]{1,7}[a-z]?)[)\]]([.,;:])")
 _NUMBER_INSIDE = re.compile(r"[,.;] \( (?:[\d.a-z] ){1,6}\)$")
 _OPENING, _CLOSING = frozenset(["{", "\\{", "(", "["]), frozenset(["}", "\\}", ")", "]"])
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
@@ -192,6 +193,8 @@ def _parts(row: Sequence[str]) -> tuple[list[str], str]:
         elif token not in MARKERS:
             (formula if inside else outside).append(token)
     words = "".join(character_of(token) for token in outside).strip()
+    if before := _TAG_BEFORE.fullmatch(words):
+        return [*formula, before[2]], before[1]
     numbered = _TAG.search(words)
     if numbered is None and not words and _ends_with_number(formula):
         start = len(formula) - 1 - formula[::-1].index("(")

@@ -22,8 +22,9 @@ _HOLLOW = 0.2  # share of its box that a frame's ink fills at most
 _WHOLE_LENGTH, _FEWEST_RULES = 0.8, 3  # share of a grid's length that its rules have at least; how many they are
 _LEAST_LEFT = 0.4  # the same: smaller strokes that seem nothing are dirt
 _TOUCHED = 0.8  # the same: how near the ink is that such a stroke belongs to
+_BULLET, _UNROUND, _ROUND = (0.35, 0.9), 0.12, 0.6  # the same: how large bullets are, how uneven; how full of ink
+_BULLET_GAP, _BULLET_ROOM = 0.4, 4.0  # the same: from a bullet to its line, and how far from it there is nothing else
 _FEWEST_LEFT = 6  # strokes in a line that is text though it seems nothing
-_TOGETHER = 2.0  # the same: what stands nearer in a line is of one kind
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ def look_at(straight: Straight, cells: Cells, scale: float) -> Strokes:
     kinds = likely[:, 1:].argmax(axis=1) + 1
     kinds[likely[:, Kind.NOTHING] > _UNLIKELY] = Kind.NOTHING
     rules = find_rules(boxes, filled, straight.letters) & (kinds != Kind.FORMULA)
+    _adopt_bullets(boxes, filled, kinds, likely, straight.letters)
     _adopt(boxes, kinds, likely, rules, straight.letters)
     return Strokes(boxes, likely, kinds, straight.letters, cells, scale, leaders, rules, grids)
 
@@ -113,6 +115,26 @@ def _adopt(
             likely[members, Kind.NOTHING] = 0
 
 
+def _adopt_bullets(
+    boxes: Boxes, filled: NDArray[np.int64], kinds: NDArray[np.int64], likely: NDArray[np.float32], letters: float
+) -> None:
+    """Make a bullet a part of the line that it stands before, a little way off, whatever it seems."""
+    widths, heights = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    sizes = np.maximum(widths, heights)
+    round_ = (np.abs(widths - heights) <= max(1.0, _UNROUND * letters)) & (filled > _ROUND * widths * heights)
+    for one in np.flatnonzero(round_ & (sizes > _BULLET[0] * letters) & (sizes < _BULLET[1] * letters)).tolist():
+        left, top, right, bottom = boxes[one].tolist()
+        middle = (top + bottom) / 2
+        level = (boxes[:, 1] < middle) & (boxes[:, 3] > middle)
+        before = level & (boxes[:, 2] <= left) & (boxes[:, 2] > left - _BULLET_ROOM * letters)
+        behind = np.flatnonzero(level & (boxes[:, 0] > right) & (boxes[:, 0] < right + _BULLET_ROOM * letters))
+        if before.any() or not behind.size:
+            continue
+        first = int(behind[boxes[behind, 0].argmin()])
+        if boxes[first, 0] - right > _BULLET_GAP * letters and kinds[first] in PROSE:
+            kinds[one], likely[one] = kinds[first], likely[first]
+
+
 def find_rules(boxes: Boxes, filled: NDArray[np.int64], letters: float) -> NDArray[np.bool_]:
     """Say which strokes are rules or frames; `filled` pixels of each are ink."""
     widths, heights = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
@@ -121,21 +143,6 @@ def find_rules(boxes: Boxes, filled: NDArray[np.int64], letters: float) -> NDArr
     upright = (widths <= RULE_WIDTH * letters) & (heights >= RULE_LENGTH / 2 * letters)
     hollow = (heights >= RULE_LENGTH / 2 * letters) & (filled < _HOLLOW * widths * heights)
     return np.asarray((long & ((heights <= RULE_WIDTH * letters) | thin | hollow)) | upright)
-
-
-def agree_in_lines(page: Strokes, members: NDArray[np.int64]) -> None:
-    """Let the words of a line that stand together be all of the body or all of one running head or foot."""
-    if not np.isin(page.kinds[members], FURNITURE).any():
-        return
-    for line in find_lines(page.boxes, members.tolist(), page.letters):
-        strokes = np.array(line.strokes)[page.boxes[list(line.strokes), 0].argsort()]
-        edges = np.maximum.accumulate(page.boxes[strokes, 2])
-        far = page.boxes[strokes[1:], 0] - edges[:-1] > _TOGETHER * page.letters
-        for group in np.split(strokes, np.flatnonzero(far) + 1):
-            kinds = page.kinds[group]
-            if np.isin(kinds, FURNITURE).any() and (kinds != kinds[0]).any():
-                votes = np.bincount(kinds, page.boxes[group, 2] - page.boxes[group, 0])
-                page.decide(group, int(votes.argmax()))
 
 
 def mean_in(maps: NDArray[np.float32], boxes: Boxes, scale: float) -> NDArray[np.float32]:
