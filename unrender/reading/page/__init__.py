@@ -18,7 +18,7 @@ from unrender.engines import Cells, OnnxSegmenter
 from unrender.errors import UnrenderError
 from unrender.models.config import TextConfig
 from unrender.reading.considering import Look
-from unrender.reading.looks import Looking
+from unrender.reading.looks import Looking, Sight
 from unrender.reading.page.assembly import make_page
 from unrender.reading.page.cuts import cut, sample_lines, split
 from unrender.reading.page.displays import is_words, may_be_words, settle
@@ -115,7 +115,7 @@ class PageSystem:
                     yield piece
 
         follower = _Follower(watch, jobs)
-        sight = replace(self.lines.sight(options), new_path=self._new_path(options))
+        sight = _as_cut(replace(self.lines.sight(options), new_path=self._new_path(options)))
         for piece, looks in Looking(sight, pieces(), follower, LINES_AT_ONCE).looks():
             job, number = jobs.pop(piece)
             job.take(number, looks[0] if looks else None, self.lines)
@@ -146,9 +146,11 @@ class PageSystem:
         straight = without_line_numbers(replace(straight, shrunk=shrunk))
         ink, scale = _low_resolution(straight.gray, straight.letters)
         regions = tuple(find_regions(straight, self.segmenter(ink), scale))
-        pictures = list(_pictures(without_leaders(straight), regions, apart=self.formulas is not None))
-        displays = [picture for picture in pictures if picture.display]
-        lines = [picture for picture in pictures if not picture.display or _may_be_words(picture, regions)]
+        gray = without_leaders(straight).gray
+        zooms = [system.config.image.zoom for system in (self.lines, self.formulas) if system is not None]
+        pictures = [_pictures(gray, regions, zoom, apart=self.formulas is not None) for zoom in zooms]
+        lines = [picture for picture in pictures[0] if not picture.display or _may_be_words(picture, regions)]
+        displays = [picture for picture in pictures[-1] if picture.display]
         return _Job(sheet, straight, regions, lines, displays)
 
     def _right_way_up(self, straight: Straight, image: Image.Image) -> Straight:
@@ -186,7 +188,7 @@ class PageSystem:
 
     def _read_displays(self, job: "_Job", formulas: TextSystem) -> None:
         """Look once at each displayed formula of a page."""
-        sight = formulas.sight(Options(beams=1))
+        sight = _as_cut(formulas.sight(Options(beams=1)))
         once = replace(sight.config.generation, second_looks=(), far_looks=(), rows=False)
         sight = replace(sight, config=replace(sight.config, generation=once))
         sheets = (Sheet(picture.image, number) for number, picture in enumerate(job.displays))
@@ -243,6 +245,12 @@ class _Follower(Watch):
         return sheet not in self.jobs or self.watch.wants(self.jobs[sheet][0].sheet)
 
 
+def _as_cut(sight: Sight) -> Sight:
+    """Look at pictures as large as they are: they were cut out so."""
+    image = replace(sight.config.image, zoom=1.0, symbols=(0.0, 0.0, 0.0))
+    return replace(sight, config=replace(sight.config, image=image))
+
+
 def _is_no_page(gray: NDArray[np.uint8]) -> bool:
     """Say whether there is too much ink for a page, or much of it in single pixels, as in noise."""
     ink = gray < INK
@@ -267,12 +275,12 @@ def _may_be_words(picture: _Picture, regions: tuple[Region, ...]) -> bool:
     return may_be_words(regions[region].rows[position])
 
 
-def _pictures(straight: Straight, regions: tuple[Region, ...], *, apart: bool) -> Iterator[_Picture]:
+def _pictures(gray: NDArray[np.uint8], regions: tuple[Region, ...], zoom: float, *, apart: bool) -> Iterator[_Picture]:
     """Cut out everything to be read; displays `apart` from their numbers."""
     for number, region in enumerate(regions):
         for position, row in enumerate(region.rows):
             by_itself = apart and region.kind == Kind.FORMULA
             for index, box in enumerate(row.cells if by_itself else split(row)):
                 assert box is not None
-                picture = cut(straight.gray, box, row.letters)
+                picture = cut(gray, box, row.letters, zoom)
                 yield _Picture(picture, (number, position, index), by_itself and index == 0)

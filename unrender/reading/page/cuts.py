@@ -49,10 +49,13 @@ def _shorter(row: Row, left: int, right: int) -> Iterator[tuple[int, int]]:
     return pairwise([*edges, right])
 
 
-def cut(gray: NDArray[np.uint8], box: Rectangle, letters: float) -> Image.Image:
-    """Cut a line out of a page, its letters as large as the line reader knows them."""
+def cut(gray: NDArray[np.uint8], box: Rectangle, letters: float, zoom: float = 1.0) -> Image.Image:
+    """Cut a line out of a page, its letters as large as its reader looks at them: `zoom` times those of its pictures.
+
+    It is brought to that size at once: what is shrunk first and enlarged again has lost its fine strokes.
+    """
     width, height = box[2] - box[0], box[3] - box[1]
-    factor = min(LETTERS / letters, _LONGEST / width, math.sqrt(_MOST_PIXELS / max(1, width * height)))
+    factor = min(zoom * LETTERS / letters, _LONGEST * zoom / width, math.sqrt(_MOST_PIXELS / max(1, width * height)))
     edge = math.ceil(_MARGIN / factor)
     rows, columns = gray.shape
     left, top = max(0, box[0] - edge), max(0, box[1] - edge)
