@@ -1,6 +1,7 @@
 """Where models come from: paths, names, the Hub, and the older tokenizer files found there."""
 
 import json
+import shutil
 import struct
 from pathlib import Path
 
@@ -42,6 +43,34 @@ class FakeHub:
 
 def test_a_folder_is_its_own_place(tmp_path: Path) -> None:
     assert checkpoints.resolve(str(tmp_path)) == tmp_path
+
+
+@pytest.mark.parametrize("name", ["formula", "page"])
+def test_a_folder_of_scans_with_the_name_of_a_model_does_not_stand_before_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    assert checkpoints.load(name).folder == checkpoints.resolve(name) != Path(name)
+    assert checkpoints.load(name).tokenizer is not None
+    assert not checkpoints.is_folder(name)
+    assert checkpoints.is_folder(f"./{name}")
+
+
+def test_a_file_with_the_name_of_a_model_does_not_stand_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "formula").write_bytes(b"")
+    assert checkpoints.load("formula").tokenizer is not None
+
+
+def test_a_model_folder_with_the_name_of_an_embedded_model_stands_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(checkpoints.resolve("word"), tmp_path / "formula")
+    assert checkpoints.load("formula").config.name == "word"
 
 
 def test_a_file_is_not_a_model(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def version_of(model: str) -> str:
 
 def _settled(command: Command) -> Command:
     """Name files and model so that they mean the same on every machine and in every folder."""
-    folder = command.model is not None and Path(command.model).is_dir()
+    folder = command.model is not None and checkpoints.is_folder(command.model)
     model = str(Path(command.model or "").absolute()) if folder else command.model
     return replace(command, inputs=tuple(map(_place, command.inputs)), model=model)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unrender.checkpoints.files import (
+    CONFIG,
     WEIGHTS,
     Array,
     Values,
@@ -32,6 +33,7 @@ from unrender.checkpoints.locations import (
     cache_folder,
     download,
     embedded_names,
+    is_folder,
     locate,
     published_parts,
     resolve,
@@ -52,13 +54,13 @@ __all__ = [
     "cache_folder",
     "convert",
     "embedded_names",
+    "is_folder",
     "load",
     "resolve",
     "save",
     "write_config",
 ]
 
-CONFIG = "config.json"
 GRAPHS = {"text": ("encoder.onnx", "decoder.onnx"), "labels": ("labels.onnx",)}  # of each kind of model
 _PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".ckpt")
 
@@ -106,7 +108,7 @@ class Loaded:
 
 def load(source: str | Path) -> Loaded:
     """Find a model by name, folder or Hub name and read its settings."""
-    system = None if Path(source).is_dir() else PRESETS.get(str(source))
+    system = None if is_folder(source) else PRESETS.get(str(source))
     if system is not None and len(published_parts(system.name)) > 1:
         return _put_together(system)
     location = locate(source)

@@ -13,6 +13,7 @@ from unrender.models.codec import show
 Array = NDArray[np.generic]
 Weights = dict[str, Array]
 Shape = tuple[int, ...]
+CONFIG = "config.json"
 WEIGHTS = "weights.safetensors"
 _SAFE = (WEIGHTS, "model.safetensors", "model.safetensors.index.json")
 _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")

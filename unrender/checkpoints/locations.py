@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unrender import checkpoints
+from unrender.checkpoints.files import CONFIG
 from unrender.errors import MissingExtraError, ModelError, suggest
 from unrender.models import PRESETS, ModelConfig
 
@@ -33,26 +34,31 @@ def resolve(name: str | Path) -> Path:
 
 def locate(name: str | Path) -> Location:
     """Find a model given by path, embedded name, system name or Hub name."""
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path, text = Path(name).expanduser(), str(name)
+    if is_folder(name):
         return Location(path)
-    if path.exists():
-        raise ModelError(f"{name} is a file; give the model folder that holds config.json and the weights")
-    text = str(name)
     if text in embedded_names():
         return Location(_EMBEDDED / text)
     if text in PRESETS:
         return _published(text)
+    if path.exists():
+        raise ModelError(f"{name} is a file; give the model folder that holds {CONFIG} and the weights")
     if isinstance(name, str) and _HUB_NAME.match(text) and not text.startswith((".", "~")):
         return download(text)
     if os.sep in text or text.startswith("."):
-        raise ModelError(f"there is no folder {text}; a model folder holds config.json and the weights")
+        raise ModelError(f"there is no folder {text}; a model folder holds {CONFIG} and the weights")
     raise ModelError(f"there is no model named {text!r}; {suggest(text, [*embedded_names(), *PRESETS], most=3)}")
+
+
+def is_folder(name: str | Path) -> bool:
+    """Return whether a model is given by path; a folder that only happens to have a model's name is not the model."""
+    path, text = Path(name).expanduser(), str(name)
+    return (path / CONFIG).is_file() if text in PRESETS or text in embedded_names() else path.is_dir()
 
 
 def embedded_names() -> list[str]:
     """List the models that are part of the installed package."""
-    return sorted(path.parent.name for path in _EMBEDDED.glob("*/config.json"))
+    return sorted(path.parent.name for path in _EMBEDDED.glob(f"*/{CONFIG}"))
 
 
 def published_parts(name: str) -> list[str]:
