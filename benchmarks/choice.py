@@ -22,12 +22,12 @@ from PIL import Image, ImageDraw
 
 from unrender.checkpoints import cache_folder
 from unrender.evaluation.datasets.folders import open_sroie, read_ink
-from unrender.images.strokes import draw
+from unrender.images.pen_strokes import draw
 from unrender.reading.choice import choose_task
 from unrender.reading.systems import Input
 from unrender.training.receipt.made_documents import make_document
 from unrender.training.word.corpora import Crop, scene_words, written_lines
-from unrender.training.word.drawing import Font, find_fonts
+from unrender.training.word.lettering import Font, find_fonts
 
 SEED = 20261118
 COLUMNS = ("formula", "word", "line", "text", "receipt", "page")

@@ -42,13 +42,13 @@ from unrender.training.data import Cache, Gray, Sample, write_cache
 from unrender.training.formula.texts import is_validation_paper
 from unrender.training.loop import Trainer
 from unrender.training.objectives import Transcription
-from unrender.training.page.assembly import Page, assemble
-from unrender.training.page.blocks import FURNITURE, Kind
 from unrender.training.page.compilation import compile_papers
+from unrender.training.page.corpora import make_tokenizer
 from unrender.training.page.drafts import DOCUMENTS, draft, read_documents
-from unrender.training.page.drawing import draw_pages, in_pixels
+from unrender.training.page.manuscript import FURNITURE, Kind
+from unrender.training.page.rasters import draw_pages, in_pixels
+from unrender.training.page.recovery import Page, assemble
 from unrender.training.page.samples import READER_DPI, READER_POINTS, drawing_dpi, has_places, label_of
-from unrender.training.page.sets import make_tokenizer
 from unrender.training.page.styles import choose_style
 from unrender.training.photographs import rescale
 from unrender.training.recipe import Schedule

@@ -17,11 +17,11 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from unrender import metrics
 from unrender.reading.considering import Strips
-from unrender.reading.lines import arrange, find_ways, strips_to_read
 from unrender.reading.reader import Reader
+from unrender.reading.strips import arrange, find_ways, strips_to_read
 from unrender.reading.systems import Sheet
 from unrender.reading.text import TextSystem
-from unrender.training.word.drawing import Font, find_fonts
+from unrender.training.word.lettering import Font, find_fonts
 from unrender.words import open_finder
 
 SEED, PICTURES = 5, 12

@@ -54,8 +54,8 @@ def make(folder: Path, raw: Path) -> None:
 def drawn(raw: Path) -> list[tuple[Image.Image, str]]:
     """Draw words and lines as people have them: screenshots, dark mode, photos; fonts that were never trained on."""
     from unrender.training.word.camera import Camera
-    from unrender.training.word.drawing import draw_text, find_fonts
-    from unrender.training.word.texts import read_texts
+    from unrender.training.word.lettering import draw_text, find_fonts
+    from unrender.training.word.wording import read_texts
 
     rng, found = np.random.default_rng(77), []
     texts, fonts = read_texts(raw, ["TOTAL 12.00"], ["Été à la mer"]), find_fonts(held_out=True)

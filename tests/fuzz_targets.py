@@ -20,7 +20,7 @@ from unrender.formats.formulas.typst import formula_to_typst
 from unrender.images import opening
 from unrender.images.guard import Guard, Limits
 from unrender.images.opening import open_pages
-from unrender.images.strokes import draw
+from unrender.images.pen_strokes import draw
 from unrender.models.codec import from_values
 from unrender.server import Limits as ServerLimits
 from unrender.server import Shelf, create_app

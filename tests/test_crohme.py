@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unrender.images.strokes import InkSymbol, parse_ink
+from unrender.images.pen_strokes import InkSymbol, parse_ink
 from unrender.models.formula import formula
 from unrender.training.formula.crohme import DRAWINGS, match, pictures
 

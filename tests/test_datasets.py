@@ -11,7 +11,7 @@ from unrender.errors import DataError
 from unrender.evaluation.datasets import SEED_004, UPSTREAM, Limits, open_dataset
 from unrender.evaluation.datasets.folders import read_ink
 from unrender.formats.json import parse_tags
-from unrender.images.strokes import PEN, Pen, draw, vary
+from unrender.images.pen_strokes import PEN, Pen, draw, vary
 
 INK = """<ink xmlns="http://www.w3.org/2003/InkML">
 <annotation {attribute}="truth">{truth}</annotation>

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from unrender.documents import Block, Box, Token
 from unrender.images.lines import Strip, cut_long, find_line, find_lines
-from unrender.reading.lines import arrange, clipped, find_ways, join_pieces
+from unrender.reading.strips import arrange, clipped, find_ways, join_pieces
 
 LONGEST = 32.0
 

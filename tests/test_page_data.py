@@ -11,16 +11,16 @@ import pytest
 from unrender.formats.marked import DISPLAY, MATH, character_of
 from unrender.training.data import Cache, CacheWriter
 from unrender.training.page.alignment import SOFT_HYPHEN
-from unrender.training.page.assembly import Page, assemble
-from unrender.training.page.blocks import Block, Kind, Paper
 from unrender.training.page.compilation import compile_papers
-from unrender.training.page.drawing import PLACED, Warp, draw_pages, in_pixels, scan
+from unrender.training.page.corpora import make_tokenizer
 from unrender.training.page.layouts import KINDS, Layouts, LayoutWriter, make_layout
-from unrender.training.page.markdown import page_markdown
+from unrender.training.page.manuscript import Block, Kind, Paper
 from unrender.training.page.prose import NOTE, Atom, parse_formula, parse_prose, plain_atoms
+from unrender.training.page.rasters import PLACED, Warp, draw_pages, in_pixels, scan
+from unrender.training.page.recovery import Page, assemble
 from unrender.training.page.samples import LINES, cut_samples, label_of
-from unrender.training.page.sets import make_tokenizer
 from unrender.training.page.styles import Style
+from unrender.training.page.whole_pages import page_markdown
 
 pytestmark = pytest.mark.skipif(
     shutil.which("latex") is None or shutil.which("dvipng") is None, reason="latex or dvipng is missing"

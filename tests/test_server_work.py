@@ -25,8 +25,8 @@ from serving import (
 
 from unrender.reading.systems import Options
 from unrender.server import Limits, Shelf, conversions, create_app, events, pool, work
+from unrender.server.counters import Counters
 from unrender.server.limits import Memory
-from unrender.server.metrics import Metrics
 from unrender.server.pool import Pool
 from unrender.server.problems import HttpError
 
@@ -390,7 +390,7 @@ def test_a_server_that_stops_tells_those_whose_page_is_still_being_opened(monkey
 
     monkeypatch.setattr(work.Work, "open", open_never)
     monkeypatch.setattr(pool, "_PATIENCE_SECONDS", 0.05)
-    waiting = Pool(Limits(workers=1), Metrics(), Memory(1 << 30))
+    waiting = Pool(Limits(workers=1), Counters(), Memory(1 << 30))
     waiting.start()
     request = work.Work(
         reader=counting_reader(CountingEngine()),

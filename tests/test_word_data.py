@@ -11,7 +11,7 @@ from unrender.images.pixels import normalise
 from unrender.models.word import ALPHABET, HEIGHT, MAX_WIDTH, word
 from unrender.training.word.camera import Camera
 from unrender.training.word.corpora import receipt_lines, scene_words
-from unrender.training.word.texts import Texts, by_rule, clean
+from unrender.training.word.wording import Texts, by_rule, clean
 
 TEXTS = Texts(("a first paragraph of prose",), ("TOTAL 12.00",), ("été",), ("word", "other"))
 

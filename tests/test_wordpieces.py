@@ -6,7 +6,7 @@ import numpy as np
 from wordpieces import learn_pieces, rewrite, split_piece
 
 from unrender.training.data import Cache, CacheWriter, Sample
-from unrender.training.page.sets import make_tokenizer
+from unrender.training.page.corpora import make_tokenizer
 
 LABEL = "t h e ␣ m e t h o d ␣ <m> x _ { i } </m> , ␣ <b> t h e n </b> ␣ t h e <br> m e t h o d".split()
 

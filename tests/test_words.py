@@ -28,7 +28,7 @@ from unrender.words import (
 )
 from unrender.words.given import find_pdf_words
 from unrender.words.ocr import FoundLines, slope_of, tidy, tilt_of
-from unrender.words.page import level, turn_points
+from unrender.words.word_page import level, turn_points
 
 
 def line(text: str, x0: float, y0: float, x1: float, y1: float) -> Line:

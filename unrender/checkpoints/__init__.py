@@ -133,8 +133,8 @@ def save(
     """
     folder, tensors = Path(folder), state(config)
     arrays = {name: np.asarray(tensor) for name, tensor in weights.items()}
-    recipes = plan(_shapes(arrays), config, config.name, published=False, wanted=tensors.all)
-    checked = assemble(recipes, arrays.__getitem__)
+    plans = plan(_shapes(arrays), config, config.name, published=False, wanted=tensors.all)
+    checked = assemble(plans, arrays.__getitem__)
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / WEIGHTS, checked)
     if isinstance(tokenizer, Path):
@@ -159,8 +159,8 @@ def convert(config: ModelConfig, weights: Mapping[str, Array], *, resize: bool =
     With `resize`, position tables of another window or length are interpolated; `side` takes the encoder or the
     decoder alone.
     """
-    recipes = plan(_shapes(weights), config, config.name, published=True, resize=resize, side=side)
-    return assemble(recipes, weights.__getitem__)
+    plans = plan(_shapes(weights), config, config.name, published=True, resize=resize, side=side)
+    return assemble(plans, weights.__getitem__)
 
 
 def _load_own(folder: Path, values: Values) -> Loaded:
@@ -189,8 +189,8 @@ def _load_published(location: Location, values: Values, name: str) -> Loaded:
     if not (kept / CONFIG).is_file():
         weights = _read_all(paths) if paths else read_pickles(pickles)
         config = config_of(_shapes(weights))
-        recipes = plan(_shapes(weights), config, str(folder), published=True)
-        save(kept, config, assemble(recipes, weights.__getitem__), make_tokenizer(folder))
+        plans = plan(_shapes(weights), config, str(folder), published=True)
+        save(kept, config, assemble(plans, weights.__getitem__), make_tokenizer(folder))
     return _load_own(kept, read_json(kept / CONFIG))
 
 

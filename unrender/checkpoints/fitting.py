@@ -30,7 +30,7 @@ _Rules = tuple[tuple[re.Pattern[str], str], ...]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TensorPlan:
     """How one tensor of ours is made: published tensors joined in order, then fitted to the shape."""
 
     parts: tuple[str, ...]
@@ -47,7 +47,7 @@ def plan(
     wanted: Shapes | None = None,
     resize: bool = False,
     side: str = "",
-) -> dict[str, Recipe]:
+) -> dict[str, TensorPlan]:
     """Say for each tensor of a model which of the tensors with these shapes it is made from.
 
     `wanted` are the tensors of the model, if they are known already. With `published`, names and parts are turned into
@@ -62,24 +62,24 @@ def plan(
         groups.setdefault(part.name, {})[part.part] = name
     missing = [name for name in wanted if name not in groups] + list(_missing_parts(groups, wanted))
     _refuse(missing, [name for name, part in matched.items() if part.name not in wanted], source)
-    recipes = {}
+    plans = {}
     for name, shape in wanted.items():
         parts = tuple(groups[name][index] for index in sorted(groups[name], key=lambda index: index or 0))
-        recipe = Recipe(parts, 1 if name.endswith("specials") else 0, shape)
-        _check_shape(name, recipe, shapes, source, resize)
-        recipes[name] = recipe
-    return recipes
+        planned = TensorPlan(parts, 1 if name.endswith("specials") else 0, shape)
+        _check_shape(name, planned, shapes, source, resize)
+        plans[name] = planned
+    return plans
 
 
-def assemble(recipes: Mapping[str, Recipe], read: Callable[[str], Array]) -> Weights:
+def assemble(plans: Mapping[str, TensorPlan], read: Callable[[str], Array]) -> Weights:
     """Read and join the tensors that `plan` has found."""
     weights: Weights = {}
-    for name, recipe in recipes.items():
-        tensors = [read(part) for part in recipe.parts]
-        joined = tensors[0] if len(tensors) == 1 else np.concatenate(tensors, axis=recipe.axis)
+    for name, planned in plans.items():
+        tensors = [read(part) for part in planned.parts]
+        joined = tensors[0] if len(tensors) == 1 else np.concatenate(tensors, axis=planned.axis)
         floats = joined.astype(np.float32, copy=False) if joined.dtype.kind == "f" else joined
-        same = floats.size == math.prod(recipe.shape)
-        weights[name] = floats.reshape(recipe.shape) if same else _resized(name, floats, recipe.shape)
+        same = floats.size == math.prod(planned.shape)
+        weights[name] = floats.reshape(planned.shape) if same else _resized(name, floats, planned.shape)
     return weights
 
 
@@ -135,15 +135,15 @@ def _some(names: list[str]) -> str:
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
 
 
-def _check_shape(name: str, recipe: Recipe, shapes: Mapping[str, Shape], source: str, resize: bool) -> None:
-    found = list(shapes[recipe.parts[0]])
-    if len(recipe.parts) > 1:
-        found[recipe.axis] = sum(shapes[part][recipe.axis] for part in recipe.parts)
-    resizable = resize and (name == _POSITIONS or name.endswith(".bias_table")) and found[1:] == list(recipe.shape[1:])
-    while len(found) > len(recipe.shape) and found[0] == 1:  # published biases of LayoutLMv2 have axes in front
+def _check_shape(name: str, planned: TensorPlan, shapes: Mapping[str, Shape], source: str, resize: bool) -> None:
+    found = list(shapes[planned.parts[0]])
+    if len(planned.parts) > 1:
+        found[planned.axis] = sum(shapes[part][planned.axis] for part in planned.parts)
+    resizable = resize and (name == _POSITIONS or name.endswith(".bias_table")) and found[1:] == list(planned.shape[1:])
+    while len(found) > len(planned.shape) and found[0] == 1:  # published biases of LayoutLMv2 have axes in front
         del found[0]
-    if tuple(found) != recipe.shape and not resizable:
-        raise ModelError(f"{source}: {name} has shape {_shape(found)}, but the config asks for {_shape(recipe.shape)}")
+    if tuple(found) != planned.shape and not resizable:
+        raise ModelError(f"{source}: {name} has shape {_shape(found)}, but the config asks for {_shape(planned.shape)}")
 
 
 def _shape(shape: list[int] | Shape) -> str:

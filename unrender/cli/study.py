@@ -174,14 +174,14 @@ def data(
 ) -> None:
     """Prepare training data once: normalise, typeset, write by hand, and store as arrays with an index."""
     with needs("train"):
-        from unrender.training.formula import corpora
-        from unrender.training.page import sets
+        from unrender.training.formula import corpora as formula
+        from unrender.training.page import corpora as page
         from unrender.training.receipt import reading_sets
         from unrender.training.word import corpora as word
 
     makers: dict[str, Callable[[Path, Path | None], Path]] = {
-        "formula": corpora.make,
-        "page": lambda source, out: sets.make(source, out, limit),
+        "formula": formula.make,
+        "page": lambda source, out: page.make(source, out, limit),
         "word": word.make,
         "donut": reading_sets.make,
     }

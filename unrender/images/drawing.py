@@ -64,7 +64,7 @@ def open_file(data: bytes, name: str) -> OpenFile:
         return _Pdf(data, name)
     if not is_inkml(data):
         return _Raster(data, name)
-    from unrender.images.strokes import Drawing, parse_ink
+    from unrender.images.pen_strokes import Drawing, parse_ink
 
     return Drawing(parse_ink(data, name))
 

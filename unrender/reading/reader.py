@@ -12,7 +12,7 @@ from unrender.errors import ConfigError, ImageError, UnrenderError
 from unrender.images.opening import Source, open_pages
 from unrender.models import PRESETS, ModelConfig
 from unrender.models.layoutlmv2 import LabelConfig
-from unrender.reading.lines import clipped
+from unrender.reading.strips import clipped
 from unrender.reading.systems import (
     BATCH,
     DEFAULTS,

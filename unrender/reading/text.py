@@ -24,8 +24,8 @@ from unrender.latex.tree import fit_columns
 from unrender.models.config import TextConfig
 from unrender.reading.considering import Look, Strips
 from unrender.reading.ink import LEFT_BEHIND, Ink, box_of
-from unrender.reading.lines import join_pieces, strips_to_read
 from unrender.reading.looks import Looking, Sight, join_rows, spell_out
+from unrender.reading.strips import join_pieces, strips_to_read
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import TASKS, Task
 from unrender.tokens import CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer

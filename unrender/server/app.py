@@ -22,10 +22,10 @@ from unrender.reading.systems import Input, Options
 from unrender.server import bodies, descriptions, events, problems
 from unrender.server.conversions import Converter
 from unrender.server.corrections import Corrections
+from unrender.server.counters import Counters
 from unrender.server.descriptions import render
 from unrender.server.gate import Gate, Hosts
 from unrender.server.limits import Limits, Memory
-from unrender.server.metrics import Metrics
 from unrender.server.pool import Pool
 from unrender.server.problems import HttpError
 from unrender.server.shapes import (
@@ -99,7 +99,7 @@ class Service:
     def __init__(self, shelf: Shelf, limits: Limits, corrections: Path) -> None:
         self.shelf, self.limits = shelf, limits
         self.corrections = Corrections(corrections, limits.correction_bytes)
-        self.metrics = Metrics()
+        self.metrics = Counters()
         self.memory = Memory(limits.memory_bytes)
         self.pool = Pool(limits, self.metrics, self.memory)
         self.converter = Converter(limits)

@@ -20,8 +20,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from unrender.server.counters import Counters
 from unrender.server.limits import Budget, Limits
-from unrender.server.metrics import Metrics
 from unrender.server.problems import HttpError
 
 _LOG = logging.getLogger("unrender.server")
@@ -119,7 +119,7 @@ def _is_address(name: str) -> bool:
 class Gate:
     """Lets requests through, or answers in the routes' place."""
 
-    def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics, token: str, hosts: Hosts) -> None:
+    def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Counters, token: str, hosts: Hosts) -> None:
         self._app, self._metrics, self._limits = app, metrics, limits
         self._hosts, self._token = hosts, token.encode()
         self._requests = Budget(limits.connections)

@@ -21,8 +21,8 @@ from unrender.errors import UnrenderError
 from unrender.images.guard import GUARD
 from unrender.reading.reader import Reader
 from unrender.reading.systems import Options, Sheet, Watch
+from unrender.server.counters import Counters
 from unrender.server.limits import Limits, Memory
-from unrender.server.metrics import Metrics
 from unrender.server.problems import HttpError
 from unrender.server.work import Work
 
@@ -67,7 +67,7 @@ class _Sitting(Watch):
 class Pool:
     """The workers and what waits for them."""
 
-    def __init__(self, limits: Limits, metrics: Metrics, memory: Memory) -> None:
+    def __init__(self, limits: Limits, metrics: Counters, memory: Memory) -> None:
         self._limits, self._metrics, self._memory = limits, metrics, memory
         self._waiting: deque[Work] = deque()
         self._aside: set[_Opening] = set()  # they take long to open; their requests are not in the queue

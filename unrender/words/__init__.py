@@ -3,7 +3,7 @@
 from unrender.words.given import find_pdf_words, parse_given, read_given
 from unrender.words.lexicon import Lexicon, part_words, receipt_lexicon
 from unrender.words.ocr import RapidReader, WordReader, open_finder, open_reader
-from unrender.words.page import (
+from unrender.words.word_page import (
     Line,
     Word,
     WordPage,

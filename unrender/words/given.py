@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from unrender.documents import Box
 from unrender.errors import DataError
 from unrender.images.page_text import CharacterBox, PageText
-from unrender.words.page import FARTHEST, Line, Word, WordPage, check_box, order_lines, order_words, split_lines
+from unrender.words.word_page import FARTHEST, Line, Word, WordPage, check_box, order_lines, order_words, split_lines
 
 _NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]*)?)"
 _BOX = re.compile(rf"\bbbox\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}(?=[\s;]|$)")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unrender.documents import Box
 from unrender.errors import ModelError
-from unrender.words.page import Word, WordPage
+from unrender.words.word_page import Word, WordPage
 
 _LETTERS = re.compile(r"[A-Za-z&']+")
 _SHORTEST = 4  # letters of a part; of three only if they are very frequent, such as SDN and BHD

@@ -14,7 +14,7 @@ from PIL import Image
 
 from unrender.documents import Box
 from unrender.errors import MissingExtraError
-from unrender.words.page import Line, WordPage, level, order_lines, split_lines, turn_points
+from unrender.words.word_page import Line, WordPage, level, order_lines, split_lines, turn_points
 
 if TYPE_CHECKING:
     from rapidocr import RapidOCR

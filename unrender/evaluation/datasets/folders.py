@@ -15,7 +15,7 @@ from unrender import latex
 from unrender.documents import Box, Json
 from unrender.errors import DataError, ImageError, LatexError, NotationError
 from unrender.formats.json import has_tags, parse_tags, write_tags
-from unrender.images.strokes import Ink, draw, parse_ink
+from unrender.images.pen_strokes import InkFile, draw, parse_ink
 from unrender.words import Line, WordPage, order_lines, split_lines
 
 INKML = ".inkml"  # files of pen strokes
@@ -96,7 +96,7 @@ class Dataset:
         return replace(self, examples=tuple(self.examples[index] for index in picked))
 
 
-def read_ink(path: Path) -> Ink:
+def read_ink(path: Path) -> InkFile:
     """Read the strokes of a file, its truth and its symbols."""
     try:
         return parse_ink(path.read_bytes(), str(path))

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from unrender.images.strokes import PEN, Ink, InkSymbol, Points, vary
+from unrender.images.pen_strokes import PEN, InkFile, InkSymbol, Points, vary
 from unrender.latex.commands import SILENT
 from unrender.models.config import ImagePrep
 from unrender.training.data import Gray
@@ -65,7 +65,7 @@ def _spell(name: str) -> str:
 
 
 def pictures(
-    ink: Ink, tokens: Sequence[str], prep: ImagePrep, rng: np.random.Generator
+    ink: InkFile, tokens: Sequence[str], prep: ImagePrep, rng: np.random.Generator
 ) -> Iterator[tuple[Gray, Boxes]]:
     """Draw a formula in several ways, as large as the reader sees it; say where tokens stand."""
     matched = match(tokens, ink.symbols)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from unrender.images.pen_strokes import PEN, Pen, draw, vary
 from unrender.images.pixels import symbol_scale
-from unrender.images.strokes import PEN, Pen, draw, vary
 from unrender.models.config import ImagePrep
 from unrender.training.data import Gray
 from unrender.training.formula.glyphs import ROOT, Piece, Shapes, cut

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from unrender.errors import DataError, ImageError
 from unrender.evaluation.datasets.folders import INKML
-from unrender.images.strokes import parse_ink
+from unrender.images.pen_strokes import parse_ink
 
 Points = NDArray[np.float64]
 Strokes = tuple[Points, ...]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unrender.errors import MissingExtraError
-from unrender.training.page.blocks import Paper
+from unrender.training.page.manuscript import Paper
 from unrender.training.page.source import Source, write_source
 from unrender.training.page.styles import Style
 from unrender.typesetting import MISSING_FILE, run_latex

@@ -16,7 +16,7 @@ import numpy as np
 
 from unrender.errors import DataError
 from unrender.training.formula.texts import paper_hash
-from unrender.training.page.blocks import Block, Kind, Paper, code_rows, letter_parts, names
+from unrender.training.page.manuscript import Block, Kind, Paper, code_rows, letter_parts, names
 from unrender.training.page.prose import (
     BOLD,
     ITALIC,

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from unrender.errors import DataError
 from unrender.models.page import CELLS_PER_INCH, KINDS
 from unrender.training.data import Gray
-from unrender.training.page.assembly import Page
-from unrender.training.page.blocks import Kind
-from unrender.training.page.drawing import Warp
+from unrender.training.page.manuscript import Kind
+from unrender.training.page.rasters import Warp
+from unrender.training.page.recovery import Page
 from unrender.typesetting.dvi import POINTS_PER_INCH, Box
 
 _IN_CELLS = {Kind.ITEM: "text", Kind.TITLE: "heading", Kind.FORMULA: "display formula"}  # what `KINDS` calls otherwise

@@ -13,10 +13,10 @@ from unrender.formats.marked import BREAK, CELL, DISPLAY, HEADINGS, MATH, SPACE,
 from unrender.tokens import LatexTokenizer
 from unrender.training.data import Gray, Sample
 from unrender.training.page.alignment import Sign
-from unrender.training.page.assembly import Line, Page, Part, Piece
-from unrender.training.page.blocks import Kind
-from unrender.training.page.drawing import in_pixels
+from unrender.training.page.manuscript import Kind
 from unrender.training.page.prose import MONO, PLAIN
+from unrender.training.page.rasters import in_pixels
+from unrender.training.page.recovery import Line, Page, Part, Piece
 from unrender.training.photographs import rescale
 from unrender.typesetting.dvi import POINTS_PER_INCH, Box, union
 

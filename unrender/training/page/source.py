@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from unrender.training.formula.pointing import mark
-from unrender.training.page.blocks import INSERTED, Block, Kind, Paper, row_count
+from unrender.training.page.manuscript import INSERTED, Block, Kind, Paper, row_count
 from unrender.training.page.prose import Atom, write_atom
 from unrender.training.page.styles import Style, preamble
 

@@ -46,7 +46,7 @@ Mark = tuple[str, Box | None]  # a token, and where it stands
 
 
 @dataclass(frozen=True)
-class Document:
+class Picture:
     """A picture as the model sees it, the words in it, and its fields if it is a receipt."""
 
     gray: Gray
@@ -69,7 +69,7 @@ def make(source: Path, out: Path | None = None) -> Path:
     return folder
 
 
-def real_receipts(folder: Path) -> Iterator[Document]:
+def real_receipts(folder: Path) -> Iterator[Picture]:
     """Give the receipts that may be trained on."""
     for example in open_sroie(folder, held_out=False).examples:
         assert example.words is not None
@@ -77,7 +77,7 @@ def real_receipts(folder: Path) -> Iterator[Document]:
             yield document(picture.convert("L"), example.words.words, example.record)
 
 
-def made_documents(count: int, seed: int, kind: str = "") -> Iterator[Document]:
+def made_documents(count: int, seed: int, kind: str = "") -> Iterator[Picture]:
     """Make documents up; without a kind, of all kinds."""
     for number in range(count):
         made = make_document(np.random.default_rng([seed, number]), kind, receipt_fonts())
@@ -92,16 +92,16 @@ def receipt_fonts() -> tuple[str, ...]:
     return (*(str(path) for path in found if path.is_file()), *faces())
 
 
-def document(image: Image.Image, words: Sequence[Word], fields: Mapping[str, str]) -> Document:
+def document(image: Image.Image, words: Sequence[Word], fields: Mapping[str, str]) -> Picture:
     """Bring a picture, and the boxes in it, to the size at which the model sees it."""
     bare = replace(PREP, multiple=1, contrast=False, mean=(0.0,), std=(1.0,))
     pixels, placement = place(image, bare)
     gray = np.rint(pixels[0] * 255).astype(np.uint8)
     moved = (replace(word, box=_moved(word.box, placement)) for word in words)
-    return Document(gray, tuple(word for word in moved if word.box.width > 0 and word.box.height > 0), fields)
+    return Picture(gray, tuple(word for word in moved if word.box.width > 0 and word.box.height > 0), fields)
 
 
-def fields_sample(receipt: Document) -> Sample:
+def fields_sample(receipt: Picture) -> Sample:
     """Return a whole receipt and its fields as tags; each character has the place where it was found."""
     labels = label_receipt(receipt.words, receipt.fields)
     marks: list[Mark] = []
@@ -114,7 +114,7 @@ def fields_sample(receipt: Document) -> Sample:
     return _sample(receipt.gray, marks)
 
 
-def strip_sample(source: Document, rng: np.random.Generator) -> Sample | None:
+def strip_sample(source: Picture, rng: np.random.Generator) -> Sample | None:
     """Return some neighbouring rows and their text; None if that is too long."""
     rows = rows_of(source.words)
     count = int(rng.integers(1, _MOST_ROWS + 1))
@@ -156,7 +156,7 @@ def characters(word: Word) -> list[Mark]:
     ]
 
 
-def _strips(documents: Sequence[Document], count: int, seed: int) -> Iterator[Sample]:
+def _strips(documents: Sequence[Picture], count: int, seed: int) -> Iterator[Sample]:
     for number, source in enumerate(documents):
         rng = np.random.default_rng([seed, number])
         for _ in range(count if source.words else 0):

@@ -25,8 +25,8 @@ from unrender.evaluation.datasets.folders import is_held_out
 from unrender.models.word import ALPHABET, HEIGHT, MAX_CHARACTERS, MAX_WIDTH
 from unrender.tokens import CharacterTokenizer
 from unrender.training.data import CacheWriter, Gray, Sample, watched
-from unrender.training.word.drawing import Font, draw_text, find_fonts
-from unrender.training.word.texts import Texts, clean, read_texts
+from unrender.training.word.lettering import Font, draw_text, find_fonts
+from unrender.training.word.wording import Texts, clean, read_texts
 
 _MADE = {"words": (120_000, 0), "phrases": (50_000, 32), "lines": (16_000, 100)}  # how many, how long at most
 _HELD = 1_000

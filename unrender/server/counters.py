@@ -9,7 +9,7 @@ _BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _Labels = tuple[tuple[str, str], ...]
 
 
-class Metrics:
+class Counters:
     """Counts what happens; any thread may add."""
 
     def __init__(self) -> None:

@@ -17,8 +17,8 @@ from PIL import Image
 from unrender.errors import DataError
 from unrender.training.augment import distort
 from unrender.training.data import Gray
-from unrender.training.page.assembly import Page
-from unrender.training.page.blocks import Kind
+from unrender.training.page.manuscript import Kind
+from unrender.training.page.recovery import Page
 from unrender.training.page.styles import Style
 from unrender.training.photographs import coarsen, compress
 from unrender.typesetting.dvi import POINTS_PER_INCH, Box

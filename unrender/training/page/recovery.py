@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from unrender.training.page.alignment import Segment, Sign, align_formula, align_text, decode
-from unrender.training.page.blocks import FURNITURE, ROWED, Block, Kind
 from unrender.training.page.compilation import Compiled
+from unrender.training.page.manuscript import FURNITURE, ROWED, Block, Kind
 from unrender.training.page.prose import Atom
 from unrender.training.page.source import Source
 from unrender.training.page.styles import Style

@@ -20,8 +20,8 @@ from unrender.formats.blocks import make_table, one_page
 from unrender.formats.markdown import write_markdown
 from unrender.formats.marked import CELL, inline_markdown, write_formula
 from unrender.training.data import Gray
-from unrender.training.page.assembly import Line, Page, Piece
-from unrender.training.page.blocks import Kind
+from unrender.training.page.manuscript import Kind
+from unrender.training.page.recovery import Line, Page, Piece
 from unrender.training.page.samples import label_of
 from unrender.typesetting.dvi import POINTS_PER_INCH
 

@@ -28,15 +28,15 @@ from unrender.formats.marked import MARKERS, SOFT_HYPHEN, token_of
 from unrender.tokens import FILE_NAME, LatexTokenizer, read_list
 from unrender.training.data import CacheWriter, Gray, Sample, watched, write_part
 from unrender.training.formula.texts import is_validation_paper
-from unrender.training.page.assembly import Page, assemble
 from unrender.training.page.compilation import compile_papers
 from unrender.training.page.drafts import DOCUMENTS, PROSE, Excerpt, draft, read_documents, read_prose
-from unrender.training.page.drawing import FLAT, PLACED, SCANNING, Warp, draw_pages, scan
 from unrender.training.page.layouts import Layout, LayoutWriter, make_layout
-from unrender.training.page.markdown import PageFiles, write_page, write_pdfs
 from unrender.training.page.prose import CHARACTERS
+from unrender.training.page.rasters import FLAT, PLACED, SCANNING, Warp, draw_pages, scan
+from unrender.training.page.recovery import Page, assemble
 from unrender.training.page.samples import LINES, PARAGRAPHS, PIECES, cut_samples, drawing_dpi
 from unrender.training.page.styles import BOOK, LETTER, PAPER, choose_style
+from unrender.training.page.whole_pages import PageFiles, write_page, write_pdfs
 from unrender.training.photographs import rescale
 from unrender.typesetting import fast_folder
 from unrender.typesetting.pictures import find_tools

@@ -39,7 +39,7 @@ class InkSymbol:
 
 
 @dataclass(frozen=True)
-class Ink:
+class InkFile:
     """What one file holds; `truth` is LaTeX as annotated or empty, `symbols` are in the order of reading."""
 
     truth: str
@@ -50,7 +50,7 @@ class Ink:
 PEN = Pen()
 
 
-def parse_ink(data: bytes, name: str) -> Ink:
+def parse_ink(data: bytes, name: str) -> InkFile:
     """Read the strokes of a file, its truth and its symbols; errors call it `name`."""
     try:
         root = ElementTree.fromstring(data.decode(errors="replace"))  # some files have stray bytes
@@ -71,7 +71,7 @@ def parse_ink(data: bytes, name: str) -> Ink:
             place = order.get(None if link is None else link.get("href"), len(order))
             symbols.append((place, InkSymbol(label, parts)))
     in_order = sorted(symbols, key=lambda pair: pair[0])
-    return Ink(_annotation(root, space), strokes, tuple(symbol for _, symbol in in_order))
+    return InkFile(_annotation(root, space), strokes, tuple(symbol for _, symbol in in_order))
 
 
 def draw(strokes: Sequence[Points], pen: Pen = PEN) -> Image.Image:
@@ -94,7 +94,7 @@ def draw(strokes: Sequence[Points], pen: Pen = PEN) -> Image.Image:
 class Drawing:
     """A file of pen strokes, opened; it has one page."""
 
-    ink: Ink
+    ink: InkFile
     count: int = 1
 
     def page(self, index: int, dpi: int, name: str) -> Image.Image:
