@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,6 +44,17 @@ ARROWS: dict[str, frozenset[str]] = {
         "__main__": "cli",
     }.items()
 } | {"cli": EVERYTHING, "training": EVERYTHING}
+ONE_MEANING = {  # what modules of one name in several rooms have in common
+    "blocks": "the blocks of a page or a document",
+    "corpora": "`unrender data NAME`: from raw sets to what is trained on",
+    "decoder": "the decoder: its layers, and its graph",
+    "fields": "the fields of a receipt: found, and measured",
+    "glyphs": "the glyphs of a font and what they show",
+    "layoutlmv2": "one system: its config, and its published weights",
+    "page": "one system: its config, and its module",
+    "rows": "the rows of a page, as read",
+    "text": "text: a notation, and the system that writes it",
+}
 TORCH_PLACES = ("layers/", "training/", "engines/torch_engine.py", "engines/export/")
 TORCH_LIBRARIES = frozenset({"torch", "transformers", "albumentations", "onnx", "onnxscript", "ray"})
 
@@ -89,6 +101,11 @@ def test_torch_is_imported_at_module_level_only_where_models_compute_or_train(pa
     if not str(path.relative_to(ROOT)).startswith(TORCH_PLACES):
         top = {name.partition(".")[0] for name in imports_of(path, top_level_only=True)}
         assert not top & TORCH_LIBRARIES
+
+
+def test_modules_of_one_name_mean_the_same():
+    counts = Counter(path.stem for path in FILES if path.stem not in ("__init__", "__main__"))
+    assert {name for name, count in counts.items() if count > 1} <= ONE_MEANING.keys()
 
 
 def test_the_page_on_architecture_has_the_same_arrows():

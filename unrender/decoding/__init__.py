@@ -171,10 +171,9 @@ def beam(
     early_stopping: EarlyStopping = False,
     forbidden: Sequence[int] = (),
     constraint: Constraint | None = None,
-    alternatives: int = ALTERNATIVES,
 ) -> list[Decoded]:
     """Return the best sequence found for each row of the (B, P) prompt, with up to `beams` - 1 runners-up."""
-    rules = Rules(end, max_tokens, tuple(forbidden), constraint, alternatives)
+    rules = Rules(end, max_tokens, tuple(forbidden), constraint, ALTERNATIVES)
     return _search_rows(run, prompt, lambda: BeamPaths(rules, beams, length_penalty, early_stopping))
 
 

@@ -237,7 +237,7 @@ def _cut(decoded: Decoded, position: int | None) -> Decoded:
     )
 
 
-def best_path(scores: Scores, blank: int, alternatives: int = ALTERNATIVES) -> Decoded:
+def best_path(scores: Scores, blank: int) -> Decoded:
     """Read the best path through scores (N, V); a character's place is where it was named."""
     logs = scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)
     best = logs.argmax(axis=-1)
@@ -250,7 +250,7 @@ def best_path(scores: Scores, blank: int, alternatives: int = ALTERNATIVES) -> D
         peak = max(named, key=lambda index: float(peaks[index]))
         tokens.append(token)
         sure.append(float(peaks[peak]))
-        others.append(_others(logs[peak], (token, blank), alternatives))
+        others.append(_others(logs[peak], (token, blank)))
         place = np.zeros(len(best), dtype=np.float32)
         place[named] = 1.0
         places.append(place)
@@ -266,6 +266,6 @@ def best_path(scores: Scores, blank: int, alternatives: int = ALTERNATIVES) -> D
     )
 
 
-def _others(logs: NDArray[np.float32], taken: tuple[int, ...], count: int) -> tuple[Alternative, ...]:
-    order = [int(token) for token in np.argsort(logs)[::-1][: count + len(taken)] if token not in taken]
-    return tuple(Alternative(token, float(np.exp(logs[token]))) for token in order[:count])
+def _others(logs: NDArray[np.float32], taken: tuple[int, ...]) -> tuple[Alternative, ...]:
+    order = [int(token) for token in np.argsort(logs)[::-1][: ALTERNATIVES + len(taken)] if token not in taken]
+    return tuple(Alternative(token, float(np.exp(logs[token]))) for token in order[:ALTERNATIVES])

@@ -68,8 +68,8 @@ def parse_ink(data: bytes, name: str) -> InkFile:
         parts = tuple(traces[name] for name in named if len(traces.get(name, ())))
         if parts and (label := _annotation(group, space)):
             link = group.find(f"{space}annotationXML")
-            place = order.get(None if link is None else link.get("href"), len(order))
-            symbols.append((place, InkSymbol(label, parts)))
+            rank = order.get(None if link is None else link.get("href"), len(order))
+            symbols.append((rank, InkSymbol(label, parts)))
     in_order = sorted(symbols, key=lambda pair: pair[0])
     return InkFile(_annotation(root, space), strokes, tuple(symbol for _, symbol in in_order))
 

@@ -24,6 +24,7 @@ Gray = NDArray[np.uint8]
 _PAPER = 255
 _LARGEST = 2.2  # how much too large a picture of a few small letters may seem
 _KERNEL = 2  # side of the erosion and dilation element
+_REPLACED = 0.1  # how likely it is that one more token is replaced (seed 001, 3.2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,14 +84,14 @@ def distort(image: Image.Image, rng: np.random.Generator) -> Image.Image:
 
 
 def perturb_tokens(
-    tokens: NDArray[np.int64], vocabulary: int, rng: np.random.Generator, *, first: int, rate: float = 0.1
+    tokens: NDArray[np.int64], vocabulary: int, rng: np.random.Generator, *, first: int
 ) -> NDArray[np.int64]:
-    """Replace tokens of the decoder input by random ones (seed 001, 3.2): another one with probability `rate`.
+    """Replace tokens of the decoder input by random ones (seed 001, 3.2): one more with probability 0.1 each time.
 
     Ids below `first` (the special tokens) are never put in, and the first position is never replaced.
     """
     noisy = tokens.copy()
-    while len(noisy) > 2 and rng.random() < rate:
+    while len(noisy) > 2 and rng.random() < _REPLACED:
         noisy[int(rng.integers(1, len(noisy)))] = int(rng.integers(first, vocabulary))
     return noisy
 

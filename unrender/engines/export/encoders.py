@@ -47,9 +47,9 @@ class Windows:
 
     def order(self) -> Order:
         """List the patches window by window: the map is padded, rolled, cut."""
-        places = np.full((self.down * self.window, self.across * self.window), _PAD)
-        places[: self.rows, : self.columns] = np.arange(self.rows * self.columns).reshape(self.rows, self.columns)
-        rolled = np.roll(places, (-self.shift, -self.shift), axis=(0, 1))
+        patches = np.full((self.down * self.window, self.across * self.window), _PAD)
+        patches[: self.rows, : self.columns] = np.arange(self.rows * self.columns).reshape(self.rows, self.columns)
+        rolled = np.roll(patches, (-self.shift, -self.shift), axis=(0, 1))
         grid = rolled.reshape(self.down, self.window, self.across, self.window)
         return np.asarray(grid.transpose(0, 2, 1, 3).reshape(-1), dtype=np.int64)
 
@@ -124,15 +124,15 @@ def _add_moves(graph: Graph, name: str, features: str, present: Order, wanted: O
     """Bring rows from one order into another; rows that stand for no patch get any values."""
     if np.array_equal(present, wanted):
         return features
-    return graph.add("Gather", features, graph.weight(name, _places(present)[wanted]), axis=0)
+    return graph.add("Gather", features, graph.weight(name, _inverse(present)[wanted]), axis=0)
 
 
-def _places(order: Order) -> Order:
+def _inverse(order: Order) -> Order:
     """Return for each patch, and last for _PAD, in which row it is."""
-    places = np.zeros(order.max() + 2, dtype=np.int64)
+    inverse = np.zeros(order.max() + 2, dtype=np.int64)
     real = np.flatnonzero(order != _PAD)
-    places[order[real]] = real
-    return places
+    inverse[order[real]] = real
+    return inverse
 
 
 def _add_window_block(
@@ -197,12 +197,12 @@ def _shift_masks(graph: Graph, windows: Windows) -> str:
 def _add_merging(graph: Graph, merge: Part, features: str, order: Order, rows: int, columns: int) -> str:
     """Join each 2 x 2 neighbourhood to one row of four times the width, then halve that."""
     norm = merge.floats("norm.weight")
-    places = np.full((rows + rows % 2, columns + columns % 2), _PAD)
-    places[:rows, :columns] = np.arange(rows * columns).reshape(rows, columns)
-    if (places == _PAD).any():  # an odd side is padded with zeros
+    patches = np.full((rows + rows % 2, columns + columns % 2), _PAD)
+    patches[:rows, :columns] = np.arange(rows * columns).reshape(rows, columns)
+    if (patches == _PAD).any():  # an odd side is padded with zeros
         zeros = graph.weight(f"zeros {norm.size // 4}", np.zeros((1, norm.size // 4), dtype=np.float32))
         features = graph.add("Concat", features, zeros, axis=0)
-    index = np.append(_places(order)[:-1], order.size)[places]
+    index = np.append(_inverse(order)[:-1], order.size)[patches]
     corners = np.stack([index[row::2, column::2] for column in (0, 1) for row in (0, 1)], axis=-1).reshape(-1)
     joined = graph.add("Gather", features, graph.weight(f"{merge.name}.order", corners), axis=0)
     normal = merge.norm(graph, "norm", graph.reshape(joined, -1, norm.size), _MERGE_EPSILON)

@@ -21,7 +21,7 @@ from unrender.reading.considering import Look
 from unrender.reading.looks import Looking, Sight
 from unrender.reading.page.assembly import make_page
 from unrender.reading.page.cuts import cut, sample_lines, split
-from unrender.reading.page.displays import is_words, may_be_words, settle
+from unrender.reading.page.displays import PartIndex, is_words, may_be_words, settle
 from unrender.reading.page.margins import without_leaders, without_line_numbers
 from unrender.reading.page.places import Kind, Region
 from unrender.reading.page.regions import find_regions
@@ -179,8 +179,8 @@ class PageSystem:
         if not job.regions or job.straight is None:
             return sheet, sheet.page(Status("empty"))
         if self.formulas is not None and job.displays:
-            words = {place for place, row in job.found.items() if is_words(row)}
-            job.displays = [display for display in job.displays if display.place not in words]
+            words = {index for index, row in job.found.items() if is_words(row)}
+            job.displays = [display for display in job.displays if display.index not in words]
             self._read_displays(job, self.formulas)
         job.regions, job.found = settle(job.regions, job.found)
         layer = sheet.text() if options.text_layer else None
@@ -194,7 +194,7 @@ class PageSystem:
         sheets = (Sheet(picture.image, number) for number, picture in enumerate(job.displays))
         for sheet, looks in Looking(sight, sheets, UNWATCHED, LINES_AT_ONCE).looks():
             row = read_row(looks[0].decoded, formulas.tokenizer, display=True)
-            job.found[job.displays[sheet.number].place] = row
+            job.found[job.displays[sheet.number].index] = row
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class _Picture:
     """A part of a line as its reader sees it, and which it is: region, row, part."""
 
     image: Image.Image
-    place: tuple[int, int, int]
+    index: PartIndex
     display: bool = False
 
 
@@ -231,7 +231,7 @@ class _Job:
         if look is None:
             self.error = StoppedError()
         else:
-            self.found[self.wanted[number].place] = read_row(look.decoded, lines.tokenizer)
+            self.found[self.wanted[number].index] = read_row(look.decoded, lines.tokenizer)
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np
 
 
 def _may_be_words(picture: _Picture, regions: tuple[Region, ...]) -> bool:
-    region, position, _ = picture.place
+    region, position, _ = picture.index
     return may_be_words(regions[region].rows[position])
 
 

@@ -14,8 +14,8 @@ from unrender.reading.page.places import Kind, Region, Row, union_of
 from unrender.reading.page.rows import ReadRow
 from unrender.reading.page.strokes import PROSE
 
-Place = tuple[int, int, int]  # region, row, part
-Readings = Mapping[Place, ReadRow]
+PartIndex = tuple[int, int, int]  # region, row, part
+Readings = Mapping[PartIndex, ReadRow]
 
 _FLAT = 2.6  # times the letters' height: of a line of text, at most
 _SURE = 0.6  # a reading that is less sure says nothing
@@ -58,15 +58,15 @@ def _outside(tokens: Sequence[str]) -> Iterator[str]:
             yield token
 
 
-def settle(regions: Sequence[Region], found: Readings) -> tuple[tuple[Region, ...], dict[Place, ReadRow]]:
+def settle(regions: Sequence[Region], found: Readings) -> tuple[tuple[Region, ...], dict[PartIndex, ReadRow]]:
     """Make text of the rows of displays in which words were read; what was read keeps its place."""
     settled: list[Region] = []
-    moved: dict[Place, ReadRow] = {}
+    moved: dict[PartIndex, ReadRow] = {}
     for number, region in enumerate(regions):
         for words, positions in _runs(number, region, found):
             for position, old in enumerate(positions):
-                parts = (place for place in found if place[:2] == (number, old))
-                moved |= {(len(settled), position, place[2]): found[place] for place in parts}
+                parts = (part for part in found if part[:2] == (number, old))
+                moved |= {(len(settled), position, part[2]): found[part] for part in parts}
             settled.append(_part(region, positions, words=words))
     return tuple(_with_folio(settled, moved)), moved
 

@@ -196,8 +196,8 @@ def _best_total(words: Sequence[Word], rows: Sequence[Row], share: NDArray[np.fl
     best = _likeliest(candidates)
     if best is None or best.score >= _MIN_UNNAMED:
         return best
-    places = [index for found in candidates[best.text.upper()] for index in found.words]
-    return best if max(clues.get(index, 0.0) for index in places) >= _NAMED else None
+    indices = [index for found in candidates[best.text.upper()] for index in found.words]
+    return best if max(clues.get(index, 0.0) for index in indices) >= _NAMED else None
 
 
 def _weighed(share: float, clue: float) -> float:

@@ -45,17 +45,17 @@ def match(tokens: Sequence[str], symbols: Sequence[InkSymbol]) -> dict[int, tupl
 def _units(tokens: Sequence[str]) -> list[tuple[str, list[int]]]:
     """Return what one symbol of a file stands for: a visible token, or the letters of a word."""
     units: list[tuple[str, list[int]]] = []
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        if token == _WORD and "}" in tokens[place:]:
-            end = tokens.index("}", place)
-            letters = [index for index in range(place + 2, end) if tokens[index] not in SILENT]
-            units.append(("\\" + "".join(tokens[index] for index in letters), letters))
-            place = end
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        if token == _WORD and "}" in tokens[index:]:
+            end = tokens.index("}", index)
+            letters = [inner for inner in range(index + 2, end) if tokens[inner] not in SILENT]
+            units.append(("\\" + "".join(tokens[letter] for letter in letters), letters))
+            index = end
         elif token not in SILENT:
-            units.append((_spell(token), [place]))
-        place += 1
+            units.append((_spell(token), [index]))
+        index += 1
     return units
 
 
