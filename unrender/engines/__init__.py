@@ -80,6 +80,11 @@ class OnnxSegmenter:
         return Cells(shares / shares.sum(axis=0), np.asarray(begins, dtype=np.float32))
 
 
+def to_ink(gray: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return how much ink there is, from 0 for white to 1."""
+    return np.asarray(1 - gray.astype(np.float32) / 255, dtype=np.float32)
+
+
 def pad_ink(ink: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return (1, 1, H, W) with paper at right and bottom, of sides that the network halves evenly."""
     down, across = (-side % MULTIPLE for side in ink.shape)

@@ -122,6 +122,11 @@ def stack(
     return pixels, np.array([image.shape[1:] for image in images], dtype=np.int64)
 
 
+def shrink(gray: NDArray[np.uint8], width: int, height: int) -> NDArray[np.uint8]:
+    """Return a gray page at a low resolution, each pixel the mean of what it covers."""
+    return np.asarray(Image.fromarray(gray).resize((width, height), Image.Resampling.BOX))
+
+
 def ink_box(image: Image.Image) -> tuple[int, int, int, int]:
     """Find the (left, top, right, bottom) of what is darker than the paper; a blank image is all ink."""
     grey = np.asarray(image.convert("L"), dtype=np.float32)

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from unrender import checkpoints
+from unrender import checkpoints, tasks
 from unrender.checkpoints import Loaded, Weights, cache_folder
 from unrender.errors import ConfigError, DataError, ModelError
 from unrender.evaluation.datasets import Example, open_dataset
@@ -201,13 +201,13 @@ def _other_cases(tokens: Sequence[str]) -> NDArray[np.int64]:
 def start_from_scratch(config: TextConfig, labels: Sequence[str]) -> tuple[TextConfig, Tokenizer]:
     """Give a system a vocabulary of its own, read off the labels: LaTeX tokens for formulas, else characters."""
     tokenizer: LatexTokenizer | CharacterTokenizer
-    if config.task == "formula":
+    vocabulary: Vocabulary = "latex" if tasks.find(config.task).notation == "latex" else "characters"
+    if vocabulary == "latex":
         tokenizer = LatexTokenizer.build(labels, at_least=1)
     else:
         tokenizer = CharacterTokenizer(sorted({character for label in labels for character in label}))
     ids = {name: tokenizer.find(name) or 0 for name in (START, END, PAD)}
     generation = replace(config.generation, start=(ids[START],), end=ids[END], pad=ids[PAD], forbidden=(), beams=1)
-    vocabulary: Vocabulary = "latex" if config.task == "formula" else "characters"
     decoder = replace(config.decoder, vocabulary=tokenizer.size)
     return replace(config, decoder=decoder, generation=generation, vocabulary=vocabulary), tokenizer
 

@@ -11,9 +11,10 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from unrender.errors import MissingExtraError
 from unrender.typesetting.dvi import Layout, read_dvi
@@ -37,6 +38,7 @@ FONTS = {
 _CANCEL = r"\IfFileExists{cancel.sty}{\usepackage{cancel}}{}"
 _SYMBOLS = {"charter", "tx", "kp", "stix", "libertine"}  # bring their own AMS symbols
 SECONDS_PER_RUN = 20
+AnyPage = TypeVar("AnyPage")  # what is read of one page
 DVI = "formulas.dvi"
 MISSING_FILE = re.compile(r"File `([^']+)' not found")  # in the log
 _FIRST_PAGE = "! Preview: Snippet 1 started"
@@ -72,9 +74,20 @@ def find_latex() -> str:
 def lay_out(formulas: Sequence[str], style: Style, dpi: float) -> list[Layout | None]:
     """Say where TeX puts the glyphs of each formula; None stands for one that does not compile or has no glyph."""
     find_latex()
+    return each_compiled(formulas, style, lambda dvi: read_layouts(dvi, dpi))
+
+
+def each_compiled(
+    formulas: Sequence[str],
+    style: Style,
+    read: Callable[[Path], Iterable[AnyPage]],
+    *,
+    written: Sequence[str] | None = None,
+) -> list[AnyPage | None]:
+    """Compile formulas as `compile_formulas` does; return what `read` makes of their pages in the DVI file."""
     with tempfile.TemporaryDirectory(prefix="unrender-tex-", dir=fast_folder()) as folder:
-        good = compile_formulas(formulas, style, Path(folder))
-        pages = iter(read_layouts(Path(folder) / DVI, dpi) if any(good) else ())
+        good = compile_formulas(formulas, style, Path(folder), written=written)
+        pages = iter(read(Path(folder) / DVI) if any(good) else ())
         return [next(pages) if fine else None for fine in good]
 
 

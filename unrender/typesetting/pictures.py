@@ -6,7 +6,6 @@ Each takes LaTeX and gives gray pictures (dark on white), None where it cannot d
 import io
 import shutil
 import subprocess
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unrender.errors import MissingExtraError
-from unrender.typesetting import DVI, SECONDS_PER_RUN, Style, compile_formulas, fast_folder
+from unrender.typesetting import SECONDS_PER_RUN, Style, each_compiled
 
 Gray = NDArray[np.uint8]
 Draw = Callable[[Sequence[str]], list[Gray | None]]
@@ -60,28 +59,23 @@ def _ziamath(formula: str, inline: bool) -> Gray | None:
     return crop_to_ink(np.asarray(Image.open(io.BytesIO(drawn)).convert("L")))
 
 
-def find_tools() -> tuple[str, str]:
-    """Return the paths of latex and dvipng, or say which packages bring them."""
-    latex, dvipng = shutil.which("latex"), shutil.which("dvipng")
-    if latex is None or dvipng is None:
+def find_tools() -> None:
+    """Say which packages bring latex and dvipng where one of them is missing."""
+    if shutil.which("latex") is None or shutil.which("dvipng") is None:
         raise MissingExtraError(
             "typesetting needs latex and dvipng: install texlive-latex-base texlive-latex-recommended "
             "texlive-fonts-recommended dvipng preview-latex-style (Debian packages)"
         )
-    return latex, dvipng
 
 
 def typeset(formulas: Sequence[str], style: Style) -> list[Gray | None]:
     """Draw each formula; None stands for one that does not compile or has no ink."""
     find_tools()
-    with tempfile.TemporaryDirectory(prefix="unrender-tex-", dir=fast_folder()) as folder:
-        good = compile_formulas(formulas, style, Path(folder))
-        pages = iter(_draw(Path(folder), style)) if any(good) else iter(())
-        return [next(pages) if fine else None for fine in good]
+    return each_compiled(formulas, style, lambda dvi: _draw(dvi, style))
 
 
-def _draw(folder: Path, style: Style) -> list[Gray | None]:
-    pages = run_dvipng(folder / DVI, style.dpi * _HALVING, ("-T", "tight"), SECONDS_PER_RUN * 10)
+def _draw(dvi: Path, style: Style) -> list[Gray | None]:
+    pages = run_dvipng(dvi, style.dpi * _HALVING, ("-T", "tight"), SECONDS_PER_RUN * 10)
     return [_reduced(path) for path in pages]
 
 

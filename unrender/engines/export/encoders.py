@@ -19,13 +19,13 @@ from unrender.engines.export.graph import Graph, Part, add_block, add_patches
 from unrender.engines.export.traced import trace_encoder
 from unrender.layers import fill
 from unrender.layers.seq2seq import VisionText
+from unrender.layers.swin import relative_index, shift_masks
 from unrender.models.config import DecoderConfig, SwinConfig, TextConfig
 
-_HIDDEN = -100.0  # added to the similarity of patches that only the cyclic shift made neighbours
 _ROWS_AT_ONCE = 640
 _PAD = -1
 _MERGE_EPSILON = 1e-5
-Order = NDArray[np.int64]  # for each row the place of its patch, row by row; _PAD where there is none
+Order = NDArray[np.int64]  # for each row the index of its patch, row by row; _PAD where there is none
 
 
 @dataclass(frozen=True)
@@ -177,21 +177,14 @@ def _attend(graph: Graph, block: Part, channels: str, length: int, heads: int, b
 
 def _position_bias(graph: Graph, config: SwinConfig, block: Part, window: int) -> str:
     """Return the bias (1, heads, length, length) by how far two patches are apart."""
-    down, across = np.divmod(np.arange(window**2), window)
-    offset = [side[:, None] - side[None, :] + config.window - 1 for side in (down, across)]
-    table = block.floats("bias_table")[offset[0] * (2 * config.window - 1) + offset[1]]
+    table = block.floats("bias_table")[relative_index(window, config.window).numpy()]
     return graph.weight(f"{block.name}.bias", table.transpose(2, 0, 1)[None])
 
 
 def _shift_masks(graph: Graph, windows: Windows) -> str:
     """Return what hides patches from one another: (4, 1, length, length), for inner, right, bottom, corner windows."""
-    wrapped = np.arange(windows.window) >= windows.window - windows.shift
-    masks = []
-    for rows in (wrapped & False, wrapped):
-        for columns in (wrapped & False, wrapped):
-            region = (2 * rows[:, None] + columns[None, :]).reshape(-1)
-            masks.append((region[:, None] != region[None, :]) * np.float32(_HIDDEN))
-    return graph.weight(f"shift masks {windows.window}", np.stack(masks)[:, None])
+    masks = shift_masks(windows.window, windows.shift).flatten(0, 1)[:, None]
+    return graph.weight(f"shift masks {windows.window}", masks.numpy())
 
 
 def _add_merging(graph: Graph, merge: Part, features: str, order: Order, rows: int, columns: int) -> str:

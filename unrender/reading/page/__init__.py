@@ -14,8 +14,9 @@ from unrender.checkpoints import Loaded, embedded_names, load
 from unrender.decoding.paths import GreedyPath, Path
 from unrender.decoding.rules import Rules
 from unrender.documents import Page, Status
-from unrender.engines import Cells, OnnxSegmenter
+from unrender.engines import Cells, OnnxSegmenter, to_ink
 from unrender.errors import UnrenderError
+from unrender.images.pixels import shrink
 from unrender.models.config import TextConfig
 from unrender.reading.considering import Look
 from unrender.reading.looks import Looking, Sight
@@ -41,7 +42,7 @@ from unrender.reading.systems import (
 from unrender.reading.text import TextSystem
 from unrender.tasks import Task, find
 
-FORMULAS = "formula"  # the model that reads displays
+FORMULAS = "formula"  # the task of what is displayed
 DPI = 200  # twice what the line reader sees of twelve-point letters
 LINES_AT_ONCE = 24
 _CELL_LETTERS = 1.62  # cells: the same on the pages that the layout network was trained on
@@ -63,8 +64,9 @@ class PageSystem:
     def open(cls, loaded: Loaded, task: Task, engine: str | None = None, threads: int | None = None) -> "PageSystem":
         """Open a model folder that holds a line reader and a layout network."""
         formulas = None
-        if FORMULAS in embedded_names():
-            formulas = TextSystem.open(load(FORMULAS), find(FORMULAS), engine, threads)
+        displayed = find(FORMULAS)
+        if displayed.default_model in embedded_names():
+            formulas = TextSystem.open(load(displayed.default_model), displayed, engine, threads)
         return cls(TextSystem.open(loaded, task, engine, threads), OnnxSegmenter(loaded.folder, threads), formulas)
 
     @property
@@ -265,9 +267,8 @@ def _low_resolution(gray: NDArray[np.uint8], letters: float) -> tuple[NDArray[np
     """Return the ink of a page in the layout network's cells, and how many cells there are to a pixel."""
     rows, columns = gray.shape
     scale = min(_CELL_LETTERS / letters, _MOST_CELLS / max(rows, columns), 1.0)
-    size = max(1, round(columns * scale)), max(1, round(rows * scale))
-    small = np.asarray(Image.fromarray(gray).resize(size, Image.Resampling.BOX), dtype=np.float32)
-    return np.asarray(1 - small / 255, dtype=np.float32), size[0] / columns
+    width, height = max(1, round(columns * scale)), max(1, round(rows * scale))
+    return to_ink(shrink(gray, width, height)), width / columns
 
 
 def _may_be_words(picture: _Picture, regions: tuple[Region, ...]) -> bool:

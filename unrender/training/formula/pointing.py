@@ -4,7 +4,6 @@ A mark in front of every visible token survives into the DVI file, so the glyphs
 Pictures of the same formula, typeset or written over TeX's layout, are a stretched copy of that page.
 """
 
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from unrender.latex.commands import SILENT
 from unrender.training.data import BOXES, Cache
-from unrender.typesetting import DVI, Style, compile_formulas, fast_folder
+from unrender.typesetting import Style, each_compiled
 from unrender.typesetting.dvi import Box, Layout, read_dvi
 
 Mark = tuple[int, int, int]  # token, glyphs before it, rules before it
@@ -103,12 +102,7 @@ def lay_out_marked(
 ) -> list[tuple[Layout, list[Mark]] | None]:
     """Let TeX set the formulas, every visible token marked; None stands for one that does not compile so."""
     formulas, marked = [" ".join(tokens) for tokens in labels], [mark(tokens, tight=tight) for tokens in labels]
-    with tempfile.TemporaryDirectory(prefix="unrender-tex-", dir=fast_folder()) as folder:
-        good = compile_formulas(formulas, style, Path(folder), written=marked)
-        if not any(good):
-            return [None] * len(labels)
-        pages = iter(read_dvi(Path(folder) / DVI, _DPI))
-        return [_marked(next(pages)) if fine else None for fine in good]
+    return each_compiled(formulas, style, lambda dvi: map(_marked, read_dvi(dvi, _DPI)), written=marked)
 
 
 def _marked(page: Layout) -> tuple[Layout, list[Mark]]:

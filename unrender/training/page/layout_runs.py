@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from unrender.checkpoints import Weights, cache_folder
-from unrender.engines import LAYOUT_GRAPH, pad_ink
+from unrender.engines import LAYOUT_GRAPH, pad_ink, to_ink
 from unrender.engines.export.graph import save_graph
 from unrender.engines.export.traced import trace_segmenter
 from unrender.layers import fill
@@ -189,7 +189,7 @@ def vary(
     kinds = moved(layout.labels, 0, cv2.INTER_NEAREST).astype(np.int64)
     begins = moved(beginnings(layout), 2, cv2.INTER_NEAREST).astype(np.int64)
     begins[(begins == 2) | (kinds == 0)] = IGNORED
-    clean = np.asarray(1 - gray / 255, dtype=np.float32)
+    clean = to_ink(gray)
     ink = _spoilt(clean, noise, rng)
     turned = np.where(clean > _INK, 0, IGNORED)
     if rng.random() < noise.turned:
@@ -216,7 +216,7 @@ def cell_scores(module: nn.Module, layouts: Layouts, count: int) -> dict[str, fl
     hits, cells, pages = np.zeros(len(KINDS)), np.zeros(len(KINDS)), min(count, len(layouts))
     for number in np.linspace(0, len(layouts) - 1, pages).astype(int):
         layout = layouts[int(number)]
-        ink = pad_ink(np.asarray(1 - layout.gray / 255, dtype=np.float32))
+        ink = pad_ink(to_ink(layout.gray))
         found = module(torch.from_numpy(ink))[0, : len(KINDS)].argmax(0).numpy()
         found = found[: layout.gray.shape[0], : layout.gray.shape[1]]
         cells += np.bincount(layout.labels.ravel(), minlength=len(KINDS))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.errors import DataError
+from unrender.images.pixels import shrink
 from unrender.models.page import CELLS_PER_INCH, KINDS
 from unrender.training.data import Gray
 from unrender.training.page.manuscript import Kind
@@ -55,7 +56,7 @@ def make_layout(page: Page, gray: Gray, warp: Warp) -> Layout:
     rows, columns = gray.shape
     size = (page.style.width / POINTS_PER_INCH * CELLS_PER_INCH, page.style.height / POINTS_PER_INCH * CELLS_PER_INCH)
     width, height = round(size[0]), round(size[1])
-    small = np.asarray(cv2.resize(gray, (width, height), interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    small = shrink(gray, width, height)
     to_cells = warp.scaled(width / columns, height / rows)
     labels = np.zeros((height, width), dtype=np.uint8)
     places: list[BlockPlace] = []
