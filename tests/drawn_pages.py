@@ -48,10 +48,10 @@ class CountingEngine:
         return ScriptedRun(*([TOKENIZER.encode("a")[0], END] for _ in pixels), margin=self.margin)
 
 
-def open_reader(engine: CountingEngine, segmenter=None) -> Reader:
+def open_reader(engine, tokenizer: LatexTokenizer = TOKENIZER) -> Reader:
     """Return a page reader whose networks are played."""
-    lines = TextSystem(CONFIG, engine, TOKENIZER, tasks.find("page"))
-    return Reader(PageSystem(lines, segmenter or see_text))
+    lines = TextSystem(CONFIG, engine, tokenizer, tasks.find("page"))
+    return Reader(PageSystem(lines, see_text))
 
 
 def draw_page(columns: int = 1, lines: int = 14) -> Image.Image:

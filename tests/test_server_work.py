@@ -1,6 +1,7 @@
 """The work behind the HTTP API: queue, batches, time limits, and clients that go away."""
 
 import asyncio
+import io
 import socket
 import threading
 import time
@@ -12,7 +13,10 @@ from types import SimpleNamespace
 import httpx
 import pytest
 import slow_desk
+from drawn_pages import draw_page
+from drawn_pages import open_reader as page_reader
 from serving import (
+    NUMBERS,
     CountingEngine,
     JoinedCountingEngine,
     SlowLabelEngine,
@@ -29,6 +33,9 @@ from unrender.server.counters import Counters
 from unrender.server.limits import Memory
 from unrender.server.pool import Pool
 from unrender.server.problems import HttpError
+from unrender.tokens import LatexTokenizer
+
+FOUR = bar(4)
 
 
 class Gated:
@@ -228,9 +235,9 @@ def until(condition) -> None:
         time.sleep(0.02)
 
 
-def leave(address: str, stream: str, reached: threading.Event) -> None:
+def leave(address: str, stream: str, reached: threading.Event, content: bytes = FOUR) -> None:
     """Ask, go away once the engine is at work, and give the server time to see it."""
-    port, content = int(address.rpartition(":")[2]), bar(4)
+    port = int(address.rpartition(":")[2])
     header = f"POST /v1/read?stream={stream} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(header.encode() + content)
@@ -259,6 +266,20 @@ def test_the_labelling_of_a_receipt_ends_when_the_client_goes_away(stream, tmp_p
         engine.gate.set()
         until(lambda: "unrender_abandoned_pages_total 1" in httpx.get(f"{address}/metrics").text)
     assert engine.calls < 10  # of 23 that so many words need
+
+
+@pytest.mark.parametrize("stream", ["false", "true"])
+def test_the_reading_of_a_page_ends_when_the_client_goes_away(stream):
+    gate = threading.Event()
+    engine = CountingEngine(step_seconds=0.2, gate=gate)
+    page = io.BytesIO()
+    draw_page().save(page, "PNG")
+    with running(create_app(Shelf(page_reader(engine, LatexTokenizer(NUMBERS))), Limits(workers=1))) as address:
+        leave(address, stream, engine.reached, page.getvalue())
+        gate.set()
+        until(lambda: "unrender_abandoned_pages_total 1" in httpx.get(f"{address}/metrics").text)
+    assert engine.batches == [14]  # its lines
+    assert engine.steps < 10
 
 
 def test_a_client_that_leaves_a_shared_batch_leaves_the_others_in_it():
