@@ -119,6 +119,24 @@ def fit_columns(tokens: Sequence[str]) -> list[int]:
     return [index for index, count in enumerate(times) for _ in range(count)]
 
 
+def unwrap_cells(tokens: Sequence[str]) -> list[int]:
+    """Return the indices of the tokens that are left when arrays of a single cell are groups, which looks the same."""
+    kept: list[int | None] = list(range(len(tokens)))
+    opened: list[tuple[int, list[int]]] = []  # where arrays begin, and where their cells end
+    for index, token in enumerate(tokens):
+        if token == r"\begin{array}":
+            opened.append((index, []))
+        elif opened and token in ("&", r"\\", r"\hline"):
+            opened[-1][1].append(index)
+        elif opened and token == r"\end{array}":
+            start, ends = opened.pop()
+            columns = next((place for place in range(start, index) if tokens[place] == "}"), None)
+            if columns is not None and (not ends or (ends == [index - 1] and tokens[index - 1] == r"\\")):
+                kept[start : columns + 1] = [start + 1, *[None] * (columns - start)]  # the columns' braces
+                kept[index - len(ends) : index + 1] = [columns, *[None] * len(ends)]
+    return [index for index in kept if index is not None]
+
+
 def roman_scope(nodes: list[Node]) -> tuple[Node, ...]:
     """Turn each switch \\rm into \\mathrm over what follows it, up to the next one."""
     switches = [index for index, node in enumerate(nodes) if node == Symbol("\\rm")]

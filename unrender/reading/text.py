@@ -20,12 +20,13 @@ from unrender.errors import ConfigError, ModelError
 from unrender.images.pixels import cleaned
 from unrender.latex.commands import SILENT
 from unrender.latex.grammar import Grammar
-from unrender.latex.tree import fit_columns
+from unrender.latex.tree import fit_columns, unwrap_cells
 from unrender.models.config import TextConfig
-from unrender.reading.considering import Look, Strips
+from unrender.reading.considering import Look, Strips, left_unread
 from unrender.reading.ink import LEFT_BEHIND, Ink, box_of
+from unrender.reading.joining import join_rows
 from unrender.reading.lines import join_pieces, strips_to_read
-from unrender.reading.looks import Looking, Sight, join_rows, spell_out
+from unrender.reading.looks import Looking, Sight, spell_out
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import TASKS, Task
 from unrender.tokens import CharacterTokenizer, LatexTokenizer, Tokenizer, open_tokenizer
@@ -87,7 +88,11 @@ class TextSystem:
     def _all_blocks(self, looks: Sequence[Look], options: Options) -> tuple[Block, ...]:
         rows = [self._blocks(look, options) for look in looks]
         by_lines = self.config.image.line_height
-        return join_pieces([look.aim.strip for look in looks], rows) if by_lines else join_rows(rows)
+        return (
+            join_pieces([look.aim.strip for look in looks], rows)
+            if by_lines
+            else join_rows(rows, [look.aim.beside for look in looks])
+        )
 
     def _typesetters(self, options: Options) -> "Draws":
         if not options.verify:
@@ -192,7 +197,7 @@ class TextSystem:
         prose = self.task.unlike is not None and self.task.unlike(self.tokenizer.decode(surest.tokens))
         if surest.sureness < settings.unlikely or (settings.unlikely and prose):
             return Status("unlikely", reason=_unlikely(self.task))
-        left = looks[-1].unread if settings.rows and worst.complete else ()
+        left = left_unread(looks) if settings.rows and worst.complete else ()
         if len(left) < LEFT_BEHIND:
             return Status(worst.status, worst.cut)
         corners = np.array(left, dtype=np.float64)
@@ -242,10 +247,12 @@ class TextSystem:
         return Reading(block.text, self._confidence(decoded, line), block.written)
 
     def _tidied(self, decoded: Decoded) -> Decoded:
-        """Make arrays declare the columns they have; of readings that are the same then, the first is kept."""
+        """Make arrays declare the columns they have, if they are any; of readings that are the same then, keep one."""
         if not isinstance(self.tokenizer, LatexTokenizer):
             return decoded
-        kept = fit_columns([self.tokenizer.piece(token).strip() for token in decoded.tokens])
+        pieces = [self.tokenizer.piece(token).strip() for token in decoded.tokens]
+        cells = unwrap_cells(pieces)
+        kept = [cells[index] for index in fit_columns([pieces[index] for index in cells])]
         tokens = tuple(decoded.tokens[index] for index in kept)
         others = {tokens: decoded}
         for other in map(self._tidied, decoded.runners_up):
