@@ -146,6 +146,12 @@ def _plain(gray: Gray, rng: np.random.Generator) -> Image.Image:
     return Image.fromarray(_padded(gray))
 
 
+def _underlined(gray: Gray, rng: np.random.Generator) -> Image.Image:
+    image = Image.fromarray(_padded(gray, 20))
+    ImageDraw.Draw(image).rectangle((18, image.height - 12, image.width - 19, image.height - 11), fill=0)
+    return image
+
+
 def _boxed(gray: Gray, rng: np.random.Generator) -> Image.Image:
     image = Image.fromarray(_padded(gray, 30))
     ImageDraw.Draw(image).rectangle((14, 14, image.width - 15, image.height - 15), outline=0, width=2)
@@ -208,7 +214,7 @@ def _notebook(gray: Gray, rng: np.random.Generator) -> Image.Image:
 KINDS: dict[str, Kind] = {
     "equation number": _plain,
     "point at the end": _plain,
-    "underlined": _plain,
+    "underlined": _underlined,
     "boxed": _boxed,
     "wide margin": _wide_margin,
     "scrap above": lambda gray, rng: _scrap(gray, rng, above=True),
@@ -229,7 +235,6 @@ _DPI = {"huge": 800, "tiny": 55, "wide margin": 110, "askew": 200}
 _SPELLED = {
     "equation number": r"{} \qquad \qquad \qquad (3)",
     "point at the end": "{} .",
-    "underlined": r"\underline{ {} }",
 }
 
 

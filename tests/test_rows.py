@@ -12,7 +12,7 @@ def formula(text: str, confidence: float) -> Block:
 def test_formulas_below_one_another_are_aligned_at_their_first_relations():
     [block] = join_rows([(formula("a < 1", 0.8),), (formula("{ b = c } = 2", 0.6),)], [False, False])
     assert block.text == "\\begin{aligned} a &< 1 \\\\ b = c &= 2 \\end{aligned}"
-    assert block.confidence == 0.6
+    assert block.confidence == 0.8 * 0.6
     assert [token.text for token in block.tokens] == block.written.split()
 
 

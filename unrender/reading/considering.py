@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -24,6 +25,7 @@ _CERTAIN = 0.9  # the least probability of a token from which several rows are b
 _SLACK = 0.02  # rows read one by one are believed if they are hardly less sure than together
 _FEWEST = 3  # characters that a line on its side has: one turned character reads as another, an l as a dash
 _STEEP = 4
+LEFT_OUT = 3  # strokes beyond what a reading has in print: fewer may be how a symbol is drawn
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,30 @@ class Look:
     placement: Placement
     pixels: Pixels  # (C, H, W)
     aim: Aim
+    count: Callable[[Sequence[int]], int] | None = None  # how many strokes tokens have in print, where that is known
 
     @property
     def region(self) -> Region | None:
         return self.aim.region
 
+    @cached_property
+    def ink(self) -> Ink:
+        return Ink.of(self.pixels, self.grid)
+
     @property
+    def missed(self) -> int:
+        """How many strokes there are, specks left out, beyond those that the tokens have in print."""
+        return 0 if self.count is None else max(0, int((~self.ink.specks).sum()) - self.count(self.decoded.tokens))
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether there are as many strokes, specks and all, as the tokens have in print."""
+        return self.count is None or self.count(self.decoded.tokens) == len(self.ink.boxes)
+
+    @cached_property
     def strokes(self) -> Strokes:
         """The strokes of the view, as parts of the picture, and which of them no token looked at."""
-        ink = Ink.of(self.pixels, self.grid)
+        ink = self.ink
         attention = self.decoded.attention
         unread = ink.unread(attention) if attention else np.zeros(len(ink.boxes), dtype=np.bool_)
         ends = [(*self.placement.to_image(x0, y0), *self.placement.to_image(x1, y1)) for x0, y0, x1, y1 in ink.boxes]
@@ -77,7 +94,18 @@ def left_unread(looks: Sequence[Look]) -> tuple[Region, ...]:
     return tuple(found)
 
 
-def _holds(region: Region, box: Region) -> bool:
+def left_out(looks: Sequence[Look]) -> int:
+    """Return how many strokes some look's tokens have too few, those left out that stand in the part of a later one."""
+    missed = 0
+    for number, look in enumerate(looks):
+        later = [one.region for one in looks[number + 1 :] if one.region is not None]
+        boxes = look.strokes.boxes[~look.ink.specks].tolist()
+        others = sum(any(_holds(region, (x0, y0, x1, y1)) for region in later) for x0, y0, x1, y1 in boxes)
+        missed = max(missed, look.missed - others)
+    return missed
+
+
+def _holds(region: Region, box: tuple[float, float, float, float]) -> bool:
     across, down = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     return region[0] <= across <= region[2] and region[1] <= down <= region[3]
 
@@ -192,7 +220,7 @@ def _part_left(look: Look) -> Aim | None:
 def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:
     """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
     again = replace(first.aim, first=False)
-    if not settings.second_looks or not _in_doubt(first.decoded, settings):
+    if not settings.second_looks or not _in_doubt(first, settings):
         return first
     looks, zoom = [first], 1.0
     if settings.far_looks and first.decoded.sureness < settings.lost:
@@ -203,11 +231,13 @@ def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...],
         return first
     looks += yield tuple(replace(again, zoom=zoom * near) for near in settings.second_looks)
     found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
-    best, *rest = rank_readings([look.decoded for look in found])
+    best, *rest = rank_readings([look.decoded for look in found], [look.missed for look in found])
     others = tuple(found[index].decoded for index in rest)
-    return replace(found[best], decoded=replace(found[best].decoded, runners_up=others))
+    every = tuple(look.decoded.tokens for look in looks)
+    return replace(found[best], decoded=replace(found[best].decoded, runners_up=others, looks=every))
 
 
-def _in_doubt(reading: Decoded, settings: Generation) -> bool:
-    """Whether a reading is unsure on the whole and of a single token."""
-    return reading.sureness < settings.sure and reading.weakest < settings.doubtful
+def _in_doubt(look: Look, settings: Generation) -> bool:
+    """Whether a reading is unsure on the whole and of a single token, or says less than there is."""
+    unsure = look.decoded.sureness < settings.sure and look.decoded.weakest < settings.doubtful
+    return unsure or look.missed >= LEFT_OUT

@@ -6,6 +6,7 @@ Shapes: N memory positions = special tokens, then rows x columns cells, row by r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,9 +168,15 @@ class Ink:
             return np.zeros(0, dtype=np.bool_)
         strongest = np.max([attention[self.grid.special :] for attention in attentions], axis=0)
         seen = np.where(self.amounts > 0, strongest, 0).max(axis=1) >= _SEEN
+        return np.asarray(~seen & ~self.specks)
+
+    @cached_property
+    def specks(self) -> NDArray[np.bool_]:
+        """Which strokes (S,) are dots, or may be dirt."""
+        if not len(self.boxes):
+            return np.zeros(0, dtype=np.bool_)
         sides = (self.boxes[:, 2:] - self.boxes[:, :2]).max(axis=1)
-        symbol = percentile(self.boxes[:, 3] - self.boxes[:, 1], _TALL)
-        return np.asarray(~seen & (sides > _SPECK * symbol))
+        return np.asarray(sides <= _SPECK * percentile(self.boxes[:, 3] - self.boxes[:, 1], _TALL))
 
     def _affinities(self, attention: Attention | None) -> NDArray[np.float32]:
         """Return how well a token and each stroke (S,) go together: how much of either falls on the other."""

@@ -1,5 +1,6 @@
 """Formulas that were read one by one become one: rows below one another, and what stands beside a row."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -27,7 +28,7 @@ def join_rows(found: Sequence[tuple[Block, ...]], beside: Sequence[bool]) -> tup
     tokens = rows[0] if len(rows) == 1 else tuple(_below_one_another(rows))
     chances = [block.confidence for block in blocks if block.confidence is not None]
     joined = formula_block(" ".join(token.text.strip() for token in tokens))
-    return (replace(joined, tokens=tokens, confidence=min(chances) if chances else None),)
+    return (replace(joined, tokens=tokens, confidence=math.prod(chances) if chances else None),)
 
 
 def _below_one_another(rows: Sequence[Row]) -> Iterator[Token]:

@@ -24,6 +24,7 @@ class Sight:
     decode: Callable[[Sequence[int]], str]
     glance: Callable[[int], Path] | None = None  # the same for first looks; None: as for the others
     strips: Callable[[Sheet], Strips | None] = lambda sheet: None  # lines to look at; None: all of the picture
+    count: Callable[[Sequence[int]], int] | None = None  # how many strokes tokens have in print, where that is known
 
 
 def spell_out(
@@ -97,7 +98,7 @@ class Looking:
             view, placement, grid, pixels = self._entered.pop(text)
             page = view.page
             page.looks[view.index] = (
-                None if text.stopped else Look(text.path.result(), grid, placement, pixels, view.aim)
+                None if text.stopped else Look(text.path.result(), grid, placement, pixels, view.aim, self._sight.count)
             )
             page.awaited -= 1
             if page.awaited:
