@@ -9,6 +9,8 @@ from unrender.latex.tree import unwrap_cells
     ("text", "left"),
     [
         (r"\begin{array} { c } 9 \end{array}", "{ 9 }"),
+        (r"\begin{array} { c } { 9 } \\ \end{array}", "{ 9 }"),
+        (r"\begin{array} { c } { 9 } { 8 } \end{array}", "{ { 9 } { 8 } }"),
         (r"\left( \begin{array} { l } 3 \\ \end{array} \right) ^ 2", r"\left( { 3 } \right) ^ 2"),
         (
             r"\begin{array} { c } \begin{array} { c } x \end{array} \\ y \end{array}",

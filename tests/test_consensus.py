@@ -35,12 +35,6 @@ def test_of_readings_that_are_as_sure_the_longer_is_believed():
     assert ranked(reading("abd", 0.95), reading("abcd", 0.8))[0] == "abd"
 
 
-def test_what_leaves_ink_out_is_believed_less():
-    readings = [reading("abcd", 0.9), reading("abcde", 0.89)]
-    assert rank_readings(readings, [0, 2]) == [0, 1]
-    assert rank_readings(readings, [2, 0]) == [1, 0]
-
-
 def test_a_row_read_twice_earns_nothing():
     assert ranked(reading("(abcd/efgh/)", 0.9), reading("(abcd/efgh/efgh/)", 0.9))[0] == "(abcd/efgh/)"
 

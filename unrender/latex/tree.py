@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from unrender.latex.commands import COLUMNS, MATRICES
 
@@ -132,9 +133,17 @@ def unwrap_cells(tokens: Sequence[str]) -> list[int]:
             start, ends = opened.pop()
             columns = next((place for place in range(start, index) if tokens[place] == "}"), None)
             if columns is not None and (not ends or (ends == [index - 1] and tokens[index - 1] == r"\\")):
-                kept[start : columns + 1] = [start + 1, *[None] * (columns - start)]  # the columns' braces
-                kept[index - len(ends) : index + 1] = [columns, *[None] * len(ends)]
+                last = index - len(ends)
+                braces = (None, None) if _is_group(tokens[columns + 1 : last]) else (start + 1, columns)
+                kept[start : columns + 1] = [braces[0], *[None] * (columns - start)]
+                kept[last : index + 1] = [braces[1], *[None] * len(ends)]
     return [index for index in kept if index is not None]
+
+
+def _is_group(tokens: Sequence[str]) -> bool:
+    """Whether a brace opens before all of it and closes after all of it."""
+    depths = list(accumulate((token == "{") - (token == "}") for token in tokens))
+    return len(tokens) > 1 and tokens[0] == "{" and depths[-1] == 0 and 0 not in depths[:-1]
 
 
 def roman_scope(nodes: list[Node]) -> tuple[Node, ...]:

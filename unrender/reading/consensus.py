@@ -8,18 +8,17 @@ from unrender.decoding.paths import Decoded
 
 _TRUST = 32  # the power of its sureness with which a reading counts
 _LEAST = 1e-30  # what even the least sure one counts
-_MISSED = 0.5  # errors that each stroke counts which no token accounts for
 _ROW = 5  # tokens that may be a row of an array, its end included
 _LEFT_OUT = 0.3  # errors that a longer reading is spared for each token more: readings leave out more than they add
 
 
-def rank_readings(readings: Sequence[Decoded], missed: Sequence[int] = ()) -> list[int]:
+def rank_readings(readings: Sequence[Decoded]) -> list[int]:
     """Return the indices of the readings, best first; of those with the same tokens only the surest.
 
     The best has the least expected edit distance to what is really there, if each reading is that as often as its
     sureness says (Bayes risk), less something for each token it has, those left aside that only repeat what stands
-    before them, as a row of an array that is read twice, and more for each stroke that it `missed`. One that was not
-    completed comes last and counts for nothing beside any that was.
+    before them, as a row of an array that is read twice. One that was not completed comes last and counts
+    for nothing beside any that was.
     """
     surest: dict[tuple[int, ...], int] = {}
     for index in sorted(range(len(readings)), key=lambda index: -readings[index].sureness):
@@ -31,7 +30,6 @@ def rank_readings(readings: Sequence[Decoded], missed: Sequence[int] = ()) -> li
         )
         / sum(weights)
         - _LEFT_OUT * (len(tokens) - _said_twice(tokens))
-        + (_MISSED * missed[index] if missed else 0)
         for tokens, index in surest.items()
     }
     return sorted(risks, key=lambda index: (not readings[index].complete, risks[index]))

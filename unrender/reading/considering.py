@@ -231,7 +231,7 @@ def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...],
         return first
     looks += yield tuple(replace(again, zoom=zoom * near) for near in settings.second_looks)
     found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
-    best, *rest = rank_readings([look.decoded for look in found], [look.missed for look in found])
+    best, *rest = rank_readings([look.decoded for look in found])
     others = tuple(found[index].decoded for index in rest)
     every = tuple(look.decoded.tokens for look in looks)
     return replace(found[best], decoded=replace(found[best].decoded, runners_up=others, looks=every))

@@ -80,12 +80,13 @@ class TextSystem:
             if not looks:
                 yield sheet, failed_page(sheet.number, StoppedError())
             else:
-                blocks = self._all_blocks(looks, options)
+                blocks = self.blocks_of(looks, options)
                 if draws and len(blocks) == 1:
                     looks, blocks = self._verified(sheet, looks, blocks, options, draws)
                 yield sheet, sheet.page(self._status(looks), blocks)
 
-    def _all_blocks(self, looks: Sequence[Look], options: Options) -> tuple[Block, ...]:
+    def blocks_of(self, looks: Sequence[Look], options: Options) -> tuple[Block, ...]:
+        """Return what the looks at one picture say together."""
         rows = [self._blocks(look, options) for look in looks]
         by_lines = self.config.image.line_height
         return (
@@ -121,7 +122,7 @@ class TextSystem:
         if verdict.chosen:
             others = tuple(one for one in known if one is not known[verdict.chosen])
             looks = (replace(looks[0], decoded=replace(known[verdict.chosen], runners_up=others)),)
-            blocks = self._all_blocks(looks, options)
+            blocks = self.blocks_of(looks, options)
         differences = tuple(place.on(blocks[0].tokens, shrunk) for place in verdict.places)
         check = Check(verdict.likeness, differences, before.text if verdict.chosen else "")
         return looks, (replace(blocks[0], check=check),)
