@@ -125,7 +125,10 @@ def main() -> None:
         config = replace(system.config, doubt_of_looks=looks, doubt_of_ink=ink)
         logs = np.array([one.log(Certainty(config, system.tokenizer)) for one in seen])
         found = {kinds: unseen(logs, right, folds) for kinds, folds in ways.items()}
-        by = {kinds: (auc(values, right), calibration_error(values, right)) for kinds, values in found.items()}
+        by = {
+            kinds: (auc(values, right), float(calibration_error(values.tolist(), right.tolist())))
+            for kinds, values in found.items()
+        }
         print(
             f"looks {looks:.1f} ink {ink:.1f}:", *(f"{area:.3f} {error:.3f}" for area, error in by.values()), sep="  "
         )
