@@ -278,7 +278,7 @@ def disturb(gray: np.ndarray, kind: str, rng: np.random.Generator) -> Image.Imag
         values = (0.25 + 0.65 * values) * light
         values += rng.normal(0, 0.015, values.shape)
         image = Image.fromarray((np.clip(values, 0, 1) * 255).astype(np.uint8)).filter(ImageFilter.GaussianBlur(0.8))
-        return _jpeg(_perspective(image, rng, 0.03))
+        return jpeg(perspective(image, rng, 0.03))
     image = Image.fromarray((values * 255).astype(np.uint8))
     draw = ImageDraw.Draw(image)
     if kind in ("ruled paper", "squared paper"):
@@ -298,7 +298,7 @@ def disturb(gray: np.ndarray, kind: str, rng: np.random.Generator) -> Image.Imag
             draw.point([(4, y), (width - 5, y)], fill=150)
     elif kind == "blackboard":
         board = 40 + 190 * (1 - values) + rng.normal(0, 8, values.shape)
-        return _jpeg(Image.fromarray(np.clip(board, 0, 255).astype(np.uint8)).filter(ImageFilter.GaussianBlur(0.7)))
+        return jpeg(Image.fromarray(np.clip(board, 0, 255).astype(np.uint8)).filter(ImageFilter.GaussianBlur(0.7)))
     elif kind == "dark mode":
         return Image.fromarray((30 + 200 * (1 - values)).astype(np.uint8))
     elif kind == "small":
@@ -307,7 +307,7 @@ def disturb(gray: np.ndarray, kind: str, rng: np.random.Generator) -> Image.Imag
     return image
 
 
-def _perspective(image: Image.Image, rng: np.random.Generator, strength: float) -> Image.Image:
+def perspective(image: Image.Image, rng: np.random.Generator, strength: float) -> Image.Image:
     width, height = image.size
     corners = [(0, 0), (0, height), (width, height), (width, 0)]
     quad = [
@@ -318,7 +318,7 @@ def _perspective(image: Image.Image, rng: np.random.Generator, strength: float) 
     return image.transform(image.size, Image.Transform.QUAD, quad, Image.Resampling.BICUBIC)
 
 
-def _jpeg(image: Image.Image) -> Image.Image:
+def jpeg(image: Image.Image) -> Image.Image:
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=70)
     return Image.open(buffer).convert("L")

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from unrender.decoding.paths import Decoded
 from unrender.images.lines import Strip
 from unrender.images.opening import Placement
 from unrender.models.config import Generation
-from unrender.reading.considering import Aim, Look, Strips, consider, surest_way
+from unrender.reading.considering import Aim, Look, Strips, consider, left_out, left_unread, surest_way
 from unrender.reading.ink import Grid
 
 SETTINGS = Generation(start=(1,), end=2, pad=0, max_tokens=9)
@@ -70,3 +72,59 @@ def test_a_turned_line_is_believed_if_it_is_surer_and_more_than_a_character_or_t
     assert surest_way(ways, looks) == (looks[1],)
     dash = [looks[0], look(Aim(strip=turned), 0.9, 1)]
     assert surest_way(ways, dash) == (dash[0],)
+
+
+ROWS = replace(SETTINGS, rows=True, sure=0.95, doubtful=0.5, second_looks=(0.9,))
+UPPER, LOWER, RIGHT = (8, 8, 16, 24), (8, 40, 16, 56), (80, 8, 88, 24)
+
+
+def drawn(aim: Aim, sure: float, *strokes: tuple[int, int, int, int], read: int = 99, printed: int = 0) -> Look:
+    """A look at strokes of which the first so many were looked at, and whose tokens have so many in print."""
+    pixels = np.zeros((1, 64, 96), dtype=np.float32)
+    for left, top, right, bottom in strokes:
+        pixels[0, top:bottom, left:right] = -3
+    grid = Grid(8, 12, 8, 8)
+    attention = np.zeros(grid.positions, dtype=np.float32)
+    for left, top, right, bottom in strokes[:read]:
+        attention.reshape(8, 12)[top // 8 : bottom // 8, left // 8 : right // 8] = 0.2
+    one = look(aim, sure).decoded
+    decoded = replace(one, attention=(attention,) * len(one.tokens))
+    return Look(decoded, grid, Placement(), pixels, aim, (lambda tokens: printed) if printed else None)
+
+
+def test_rows_are_looked_at_one_by_one_where_there_is_any_doubt():
+    considering = consider(ROWS)
+    [whole] = next(considering)
+    [upper] = considering.send([drawn(whole, 0.8, UPPER, LOWER)])
+    [lower] = considering.send([drawn(upper, 0.9, UPPER)])
+    assert upper.region is not None
+    assert lower.region is not None
+    assert upper.region[3] < lower.region[1]
+    with pytest.raises(StopIteration) as known:
+        considering.send([drawn(lower, 0.9, LOWER)])
+    assert [one.aim for one in known.value.value] == [upper, lower]
+
+
+def test_what_is_left_unread_beside_is_looked_at_by_itself():
+    considering = consider(ROWS)
+    [whole] = next(considering)
+    [beside] = considering.send([drawn(whole, 0.99, UPPER, RIGHT, (64, 8, 72, 24), read=1)])
+    assert beside.beside
+    assert beside.region is not None
+    assert beside.region[0] > UPPER[2]
+    first, second = drawn(whole, 0.99, UPPER, RIGHT, (64, 8, 72, 24), read=1), drawn(beside, 0.9, RIGHT)
+    assert set(left_unread([first])) == {RIGHT, (64, 8, 72, 24)}
+    assert left_unread([first, second]) == ()
+
+
+def test_a_reading_with_fewer_strokes_than_the_picture_is_looked_at_again():
+    strokes = [(left, 8, left + 8, 24) for left in range(8, 88, 16)]
+    considering = consider(ROWS)
+    [whole] = next(considering)
+    short = drawn(whole, 0.99, *strokes, printed=2)
+    assert left_out([short]) == 3
+    assert considering.send([short]) == (replace(whole, first=False, zoom=0.9),)
+    enough = consider(ROWS)
+    next(enough)
+    with pytest.raises(StopIteration):
+        enough.send([drawn(whole, 0.99, *strokes, printed=4)])

@@ -4,6 +4,7 @@ Nothing heavy is imported at the top, so that `unrender --help` answers at once.
 """
 
 import errno
+import gc
 import json
 import os
 import sys
@@ -21,6 +22,7 @@ from unrender.cli.study import bench, calibrate, data, evaluate, export, train
 from unrender.errors import UnrenderError
 
 __all__ = ["main"]
+_LIVING = 20_000  # objects more than before, after which garbage is sought; 700 finds none while modules load
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 app = typer.Typer(
@@ -33,6 +35,7 @@ app = typer.Typer(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; the one place that turns an UnrenderError into `Error: ...` and exit code 1."""
+    gc.set_threshold(_LIVING)
     try:
         app(arguments)
     except UnrenderError as error:

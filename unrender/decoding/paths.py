@@ -37,6 +37,7 @@ class Decoded:
     attention: tuple[NDArray[np.float32], ...] = field(default=(), compare=False, repr=False)  # (N,) for each token
     score: float = field(default=0.0, compare=False)  # log-probability of the whole; beam: over length ** penalty
     runners_up: tuple["Decoded", ...] = field(default=(), compare=False)  # beam: the other finished ones, best first
+    looks: tuple[tuple[int, ...], ...] = field(default=(), compare=False)  # what each look read, if there were several
 
     @property
     def sureness(self) -> float:

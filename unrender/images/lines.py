@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from unrender.images.measures import find_runs
+from unrender.images.measures import find_runs, middle_level, percentile
 
 Piece = tuple[int, int, bool]  # where it begins and ends, and whether a word was cut before it
 _MOST_PIXELS = 3_000_000  # a larger picture is shrunk while its lines are sought
@@ -151,7 +151,7 @@ def cut_long(image: Image.Image, region: Region, longest: float) -> tuple[Strip,
 def _ink(gray: Image.Image) -> NDArray[np.bool_]:
     """Return what is darker than the paper around it; light print on dark ground counts likewise."""
     levels = np.asarray(gray, dtype=np.float32)
-    if np.median(levels) < (levels.min() + levels.max()) / 2:
+    if middle_level(np.asarray(gray)) < (levels.min() + levels.max()) / 2:
         gray, levels = Image.eval(gray, lambda level: 255 - level), 255 - levels
     small = gray.reduce(4) if min(gray.size) > 4 * _REACH else gray
     near = _REACH // 4 if small is not gray else _REACH
@@ -221,7 +221,7 @@ class _Gaps:
         widths = gaps[:, 1] - gaps[:, 0]
         rows = np.flatnonzero(ink.any(axis=1))
         height = int(rows[-1] - rows[0]) + 1 if rows.size else len(ink)
-        wide = float(np.percentile(widths, _WIDE)) if widths.size else 0.0
+        wide = percentile(widths, _WIDE) if widths.size else 0.0
         return cls(gaps.mean(axis=1), widths, max(_SPACE * height, _HALF * wide))
 
     def cut(self, first: int, last: int, even: float) -> tuple[int, bool]:

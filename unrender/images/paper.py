@@ -1,8 +1,9 @@
 """Light and paper: what a photo has and a screenshot has not is taken away before a formula is read.
 
 In this order: light ink on a dark ground is inverted, the light is evened out by dividing by the local paper, the
-contrast is stretched, ruled lines and frames are erased (`rulings`), specks are dropped. A clean picture has
-even light, full contrast and none of the rest, and comes back as it was.
+contrast is stretched, ruled lines and frames are erased (`rulings`), then a box around everything and lines that the
+picture's edge cuts (`surroundings`), and specks are dropped. A clean picture has even light, full contrast and none of
+the rest, and comes back as it was.
 """
 
 from typing import Literal, TypeVar
@@ -13,6 +14,7 @@ from PIL import Image, ImageOps
 
 from unrender.images.measures import percentile
 from unrender.images.rulings import INK, erase_rulings
+from unrender.images.surroundings import erase_surroundings
 
 Gray = NDArray[np.uint8]
 _Kind = TypeVar("_Kind", bound=np.generic)
@@ -35,7 +37,7 @@ _SWARM = 20  # so many spots say the same where there is no room to stand alone,
 
 def clean(gray: Image.Image) -> Image.Image:
     """Return a grey picture of the same size: dark ink on white paper, without shadows, rulings and specks."""
-    return Image.fromarray(_drop_specks(erase_rulings(whiten(gray))))
+    return Image.fromarray(_drop_specks(erase_surroundings(erase_rulings(whiten(gray)))))
 
 
 def whiten(gray: Image.Image) -> Gray:

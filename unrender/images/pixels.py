@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from unrender.images.lines import Strip
-from unrender.images.measures import symbol_height
+from unrender.images.measures import middle_level, symbol_height
 from unrender.images.paper import clean
 from unrender.models.config import ImagePrep
 
@@ -223,7 +223,7 @@ _FITS: dict[str, Callable[[Image.Image, ImagePrep], tuple[Image.Image, Placement
 def _light_on_dark(image: Image.Image) -> bool:
     """Tell whether most of the image is nearer to its darkest grey: the paper is what there is most of."""
     grey = np.asarray(image.convert("L"))
-    return float(np.median(grey)) < (float(grey.min()) + float(grey.max())) / 2
+    return middle_level(grey) < (float(grey.min()) + float(grey.max())) / 2
 
 
 def _crop_with_margin(image: Image.Image, box: tuple[int, int, int, int], prep: ImagePrep) -> Image.Image:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from unrender.latex.commands import COLUMNS, MATRICES
 
@@ -117,6 +118,32 @@ def fit_columns(tokens: Sequence[str]) -> list[int]:
             opened[-1].cells += 1
             opened[-1].widest = max(opened[-1].widest, opened[-1].cells)
     return [index for index, count in enumerate(times) for _ in range(count)]
+
+
+def unwrap_cells(tokens: Sequence[str]) -> list[int]:
+    """Return the indices of the tokens that are left when arrays of a single cell are groups, which looks the same."""
+    kept: list[int | None] = list(range(len(tokens)))
+    opened: list[tuple[int, list[int]]] = []  # where arrays begin, and where their cells end
+    for index, token in enumerate(tokens):
+        if token == r"\begin{array}":
+            opened.append((index, []))
+        elif opened and token in ("&", r"\\", r"\hline"):
+            opened[-1][1].append(index)
+        elif opened and token == r"\end{array}":
+            start, ends = opened.pop()
+            columns = next((place for place in range(start, index) if tokens[place] == "}"), None)
+            if columns is not None and (not ends or (ends == [index - 1] and tokens[index - 1] == r"\\")):
+                last = index - len(ends)
+                braces = (None, None) if _is_group(tokens[columns + 1 : last]) else (start + 1, columns)
+                kept[start : columns + 1] = [braces[0], *[None] * (columns - start)]
+                kept[last : index + 1] = [braces[1], *[None] * len(ends)]
+    return [index for index in kept if index is not None]
+
+
+def _is_group(tokens: Sequence[str]) -> bool:
+    """Whether a brace opens before all of it and closes after all of it."""
+    depths = list(accumulate((token == "{") - (token == "}") for token in tokens))
+    return len(tokens) > 1 and tokens[0] == "{" and depths[-1] == 0 and 0 not in depths[:-1]
 
 
 def roman_scope(nodes: list[Node]) -> tuple[Node, ...]:

@@ -270,6 +270,8 @@ class TextConfig(SystemConfig):
     fields: tuple[FieldRule, ...] = ()  # of models that write tags and are kept to well-formed ones
     spelling: bool = False  # a layer names the character at each memory vector, by CTC; pad is its blank
     usual_doubt: Annotated[float, Within(0.0, 10.0)] = 0.0  # nats that even a right token lacks, and that do not count
+    doubt_of_looks: Annotated[float, Within(0.0, 10.0)] = 0.0  # nats, if all looks at the picture read something else
+    doubt_of_ink: Annotated[float, Within(0.0, 10.0)] = 0.0  # nats, if tokens and picture differ in their strokes
     calibration: tuple[float, float] = (1.0, 0.0)  # slope and offset of the log-odds of a text's probability
 
     def __post_init__(self) -> None:

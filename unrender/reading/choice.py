@@ -179,7 +179,7 @@ def _find_letters(image: Image.Image) -> Boxes:
 def _fills_page(letters: Boxes) -> bool:
     if len(letters) < _STROKES:
         return False
-    size = float(np.median(letters[:, 3] - letters[:, 1]))
+    size = percentile(letters[:, 3] - letters[:, 1], 50)
     high = letters[:, 3].max() - letters[:, 1].min()
     return bool(high > _HIGH * size and _width(letters) > _WIDE * size)
 
@@ -190,7 +190,7 @@ def _width(letters: Boxes) -> float:
 
 def _speaks_like_receipt(image: Image.Image, letters: Boxes, least: int) -> bool:
     """Say whether a picture that is not wide has amounts, and words that stand on receipts."""
-    if _width(letters) > _NOT_WIDE * float(np.median(letters[:, 3] - letters[:, 1])):
+    if _width(letters) > _NOT_WIDE * percentile(letters[:, 3] - letters[:, 1], 50):
         return False
     texts = [piece.text for piece in _spell(image, _MANY_LINES)]
     amounts = sum(AMOUNT.search(text) is not None for text in texts)
@@ -201,7 +201,7 @@ def _speaks_like_receipt(image: Image.Image, letters: Boxes, least: int) -> bool
 def _stands_like_receipt(letters: Boxes) -> bool:
     """Say whether lines are short and few of them full, and some have a gap before their end, where prices stand."""
     heights = letters[:, 3] - letters[:, 1]
-    size = float(np.median(heights))
+    size = percentile(heights, 50)
     kept = letters[heights < _TALL * size]
     left, right = percentile(kept[:, 0], _EDGES[0]), percentile(kept[:, 2], _EDGES[1])
     wide = float(right - left)
@@ -214,4 +214,4 @@ def _stands_like_receipt(letters: Boxes) -> bool:
     filled = [sum(end - start for start, end in line) / wide for line in lines]
     gaps = [max(after[0] - before[1] for before, after in pairwise(line)) for line in lines]
     with_gap = sum(gap > _GAP * wide for gap in gaps) / len(lines)
-    return float(np.median(filled)) < _FILLED and with_gap >= _WITH_GAP
+    return percentile(np.array(filled), 50) < _FILLED and with_gap >= _WITH_GAP

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -13,14 +14,18 @@ from unrender.images.opening import Placement
 from unrender.models.config import Generation
 from unrender.reading.consensus import rank_readings
 from unrender.reading.ink import LEFT_BEHIND, Grid, Ink
+from unrender.reading.parts import Strokes
 
 DOUBTFUL = 0.85  # geometric mean of the characters' probabilities below which lines are sought with a detector
 Ways = tuple[tuple[Strip, ...], ...]  # of reading a picture: the strips of each, in reading order
 Considering = Generator[tuple["Aim", ...], "list[Look]", tuple["Look", ...]]
 _MOST_ROWS = 12  # of a picture that are looked at one by one
-_MARGIN = 0.25  # of a row's height, around it
+_PROGRESS = 2  # pixels by which what is left begins later than what it was left from
+_CERTAIN = 0.9  # the least probability of a token from which several rows are believed as they were read together
+_SLACK = 0.02  # rows read one by one are believed if they are hardly less sure than together
 _FEWEST = 3  # characters that a line on its side has: one turned character reads as another, an l as a dash
 _STEEP = 4
+LEFT_OUT = 3  # strokes beyond what a reading has in print: fewer may be how a symbol is drawn
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Aim:
     region: Region | None = None
     first: bool = False  # the first look at it
     strip: Strip | None = None  # or a line to be cut out
+    beside: bool = False  # the region goes on to the right of what the look before it shows
 
 
 @dataclass(frozen=True)
@@ -42,19 +48,66 @@ class Look:
     placement: Placement
     pixels: Pixels  # (C, H, W)
     aim: Aim
+    count: Callable[[Sequence[int]], int] | None = None  # how many strokes tokens have in print, where that is known
 
     @property
     def region(self) -> Region | None:
         return self.aim.region
 
+    @cached_property
+    def ink(self) -> Ink:
+        return Ink.of(self.pixels, self.grid)
+
+    @property
+    def missed(self) -> int:
+        """How many strokes there are, specks left out, beyond those that the tokens have in print."""
+        return 0 if self.count is None else max(0, int((~self.ink.specks).sum()) - self.count(self.decoded.tokens))
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether there are as many strokes, specks and all, as the tokens have in print."""
+        return self.count is None or self.count(self.decoded.tokens) == len(self.ink.boxes)
+
+    @cached_property
+    def strokes(self) -> Strokes:
+        """The strokes of the view, as parts of the picture, and which of them no token looked at."""
+        ink = self.ink
+        attention = self.decoded.attention
+        unread = ink.unread(attention) if attention else np.zeros(len(ink.boxes), dtype=np.bool_)
+        ends = [(*self.placement.to_image(x0, y0), *self.placement.to_image(x1, y1)) for x0, y0, x1, y1 in ink.boxes]
+        return Strokes(np.array(ends, dtype=np.float64).reshape(-1, 4), unread)
+
     @property
     def unread(self) -> tuple[Region, ...]:
         """The strokes of the view that no token looked at, as parts of the picture."""
-        if not self.decoded.attention:
-            return ()
-        boxes = Ink.of(self.pixels, self.grid).unread(self.decoded.attention)
-        ends = [(self.placement.to_image(x0, y0), self.placement.to_image(x1, y1)) for x0, y0, x1, y1 in boxes.tolist()]
-        return tuple((int(x0), int(y0), math.ceil(x1), math.ceil(y1)) for (x0, y0), (x1, y1) in ends)
+        strokes = self.strokes
+        boxes = strokes.boxes[strokes.unread].tolist()
+        return tuple((int(x0), int(y0), math.ceil(x1), math.ceil(y1)) for x0, y0, x1, y1 in boxes)
+
+
+def left_unread(looks: Sequence[Look]) -> tuple[Region, ...]:
+    """Return the strokes that no look has read, those left out that stand in the part of a later one."""
+    found = list[Region]()
+    for number, look in enumerate(looks):
+        later = [one.region for one in looks[number + 1 :] if one.region is not None]
+        found += [box for box in look.unread if not any(_holds(region, box) for region in later)]
+    return tuple(found)
+
+
+def left_out(looks: Sequence[Look]) -> int:
+    """Return how many strokes some look's tokens have too few, those left out that stand in the part of a later one."""
+    missed = 0
+    for number, look in enumerate(looks):
+        later = [one.region for one in looks[number + 1 :] if one.region is not None]
+        boxes = look.strokes.boxes[~look.ink.specks].tolist()
+        others = sum(any(_holds(region, (x0, y0, x1, y1)) for region in later) for x0, y0, x1, y1 in boxes)
+        missed = max(missed, look.missed - others)
+    return missed
+
+
+def _holds(region: Region, box: tuple[float, float, float, float]) -> bool:
+    across, down = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return region[0] <= across <= region[2] and region[1] <= down <= region[3]
 
 
 @dataclass(frozen=True)
@@ -69,19 +122,19 @@ def consider(settings: Generation, strips: Strips | None = None) -> Considering:
     """Ask for looks, be sent them, and so on; return the looks to believe, from top to bottom.
 
     Where `strips` are to be read, there is one look at each, and of several ways to read a picture the surest is
-    believed. Otherwise, where much ink was left unread above or below what was read, that part is looked at by itself.
+    believed. Otherwise rows are looked at one by one where all of them together were read with any doubt, and so is
+    what was left unread beside or below what was read.
     """
     known = yield from _look_at_strips(strips) if strips else _nothing()
     if known:
         return known
-    found = [(yield from _look_at(settings, None))]
-    likely = found[0].decoded.sureness >= settings.unlikely
-    while likely and settings.rows and len(found) < _MOST_ROWS:
-        region = _row_left(found)
-        if region is None:
-            break
-        found.append((yield from _look_at(settings, region)))
-    return tuple(sorted(found, key=lambda look: look.region[1] if look.region else -1))
+    [first] = yield (Aim(first=True),)
+    if not settings.rows or first.decoded.sureness < settings.unlikely:
+        return ((yield from _look_again(settings, first)),)
+    rows = yield from _look_at_rows(settings, first)
+    if rows:
+        return rows
+    return (yield from _look_on(settings, (yield from _look_again(settings, first))))
 
 
 def _nothing() -> Considering:
@@ -125,39 +178,66 @@ def _amount(looks: Sequence[Look]) -> float:
     return sum(look.decoded.sureness**_STEEP * len(look.decoded.tokens) for look in looks)
 
 
-def _look_at(settings: Generation, region: Region | None) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:
-    """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
+def _look_at_rows(settings: Generation, whole: Look) -> Considering:
+    """Look at rows that stand below one another one by one; return none if the whole was read more surely than they."""
+    regions = whole.strokes.rows()
+    if not 1 < len(regions) <= _MOST_ROWS or whole.decoded.weakest >= _CERTAIN:
+        return ()
+    found: tuple[Look, ...] = ()
+    for region in regions:
+        found += yield from _look_at(settings, region)
+    return found if _sureness(found) >= whole.decoded.sureness - _SLACK else ()
+
+
+def _look_on(settings: Generation, look: Look) -> Considering:
+    """Look also at what was left unread to the right of what was read, or below it."""
+    found: tuple[Look, ...] = (look,)
+    while len(found) < _MOST_ROWS and (aim := _part_left(found[-1])) is not None:
+        [first] = yield (aim,)
+        found += ((yield from _look_again(settings, first)),)
+    return found
+
+
+def _look_at(settings: Generation, region: Region) -> Considering:
+    """Look at a part of the picture, and at what that leaves unread."""
     [first] = yield (Aim(region=region, first=True),)
-    if not settings.second_looks or not _in_doubt(first.decoded, settings):
+    return (yield from _look_on(settings, (yield from _look_again(settings, first))))
+
+
+def _part_left(look: Look) -> Aim | None:
+    """Return how to look at what a look left unread, if that is worth a look of its own."""
+    strokes = look.strokes
+    if strokes.unread.sum() < LEFT_BEHIND:
+        return None
+    beside, below = strokes.left_beside(), strokes.left_below()
+    if beside is not None and (look.region is None or beside[0] > look.region[0] + _PROGRESS):
+        return Aim(region=beside, first=True, beside=True)
+    if below is not None and (look.region is None or below[1] > look.region[1] + _PROGRESS):
+        return Aim(region=below, first=True)
+    return None
+
+
+def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:
+    """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
+    again = replace(first.aim, first=False)
+    if not settings.second_looks or not _in_doubt(first, settings):
         return first
     looks, zoom = [first], 1.0
     if settings.far_looks and first.decoded.sureness < settings.lost:
-        looks += yield tuple(Aim(far, region) for far in settings.far_looks)
+        looks += yield tuple(replace(again, zoom=far) for far in settings.far_looks)
         surest = max(range(len(looks)), key=lambda number: looks[number].decoded.sureness)
         zoom = (1.0, *settings.far_looks)[surest]
     if max(look.decoded.sureness for look in looks) < settings.unlikely:
         return first
-    looks += yield tuple(Aim(zoom * near, region) for near in settings.second_looks)
+    looks += yield tuple(replace(again, zoom=zoom * near) for near in settings.second_looks)
     found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
     best, *rest = rank_readings([look.decoded for look in found])
     others = tuple(found[index].decoded for index in rest)
-    return replace(found[best], decoded=replace(found[best].decoded, runners_up=others))
+    every = tuple(look.decoded.tokens for look in looks)
+    return replace(found[best], decoded=replace(found[best].decoded, runners_up=others, looks=every))
 
 
-def _in_doubt(reading: Decoded, settings: Generation) -> bool:
-    """Whether a reading is unsure on the whole and of a single token."""
-    return reading.sureness < settings.sure and reading.weakest < settings.doubtful
-
-
-def _row_left(looks: Sequence[Look]) -> Region | None:
-    """Return the part below everything read that was left unread by the last look, if it is worth one of its own."""
-    last = looks[-1]
-    unread = last.unread
-    if len(unread) < LEFT_BEHIND:
-        return None
-    left, top = min(box[0] for box in unread), min(box[1] for box in unread)
-    right, bottom = max(box[2] for box in unread), max(box[3] for box in unread)
-    margin = round(_MARGIN * (bottom - top))
-    region = (left - margin, top - 2, right + margin, bottom + margin)
-    before = last.region
-    return None if before is not None and region[1] <= before[1] + 2 else region
+def _in_doubt(look: Look, settings: Generation) -> bool:
+    """Whether a reading is unsure on the whole and of a single token, or says less than there is."""
+    unsure = look.decoded.sureness < settings.sure and look.decoded.weakest < settings.doubtful
+    return unsure or look.missed >= LEFT_OUT

@@ -6,6 +6,7 @@ Shapes: N memory positions = special tokens, then rows x columns cells, row by r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ Attention = NDArray[np.float32]
 Boxes = NDArray[np.int64]
 _DARK = 0.8  # of the way from the darkest to the paper
 _LOOKED = 0.3  # of the strongest cell: a weaker cell was not looked at
-LEFT_BEHIND = 3  # strokes: fewer may be the marks of a symbol that was read
+_SEEN = 0.05  # of a token's attention, on one of a stroke's cells: less, and no token read that stroke
+LEFT_BEHIND = 2  # strokes: a single one may be the mark of a symbol that was read
 _TALL = 75  # percentile: the height of a symbol
 _SPECK = 0.3  # of a symbol's height: smaller strokes are dots, and may be dirt
 _TOKENS_AT_LEAST, _TOKENS_PER_CELL = 24, 3  # more than any label of the training sets has for the cells it inks
@@ -160,18 +162,21 @@ class Ink:
         long = int((self.boxes[stroke, 2:] - self.boxes[stroke, :2]).max()) > _LONG * self.grid.cell_width
         return long and looked > _ALL * float(amounts.sum())
 
-    def unread(self, attentions: Sequence[Attention]) -> Boxes:
-        """Return the boxes (U, 4) of the strokes that no token looked at, specks left out."""
+    def unread(self, attentions: Sequence[Attention]) -> NDArray[np.bool_]:
+        """Return which strokes (S,) no token looked at, specks left out."""
         if not len(self.boxes):
-            return self.boxes
-        looked = np.zeros(self.amounts.shape[1], dtype=bool)
-        for attention in attentions:
-            cells = attention[self.grid.special :]
-            looked |= cells >= _LOOKED * cells.max()
-        read = (self.amounts * looked).sum(axis=1) > 0
+            return np.zeros(0, dtype=np.bool_)
+        strongest = np.max([attention[self.grid.special :] for attention in attentions], axis=0)
+        seen = np.where(self.amounts > 0, strongest, 0).max(axis=1) >= _SEEN
+        return np.asarray(~seen & ~self.specks)
+
+    @cached_property
+    def specks(self) -> NDArray[np.bool_]:
+        """Which strokes (S,) are dots, or may be dirt."""
+        if not len(self.boxes):
+            return np.zeros(0, dtype=np.bool_)
         sides = (self.boxes[:, 2:] - self.boxes[:, :2]).max(axis=1)
-        symbol = percentile(self.boxes[:, 3] - self.boxes[:, 1], _TALL)
-        return np.asarray(self.boxes[~read & (sides > _SPECK * symbol)], dtype=np.int64)
+        return np.asarray(sides <= _SPECK * percentile(self.boxes[:, 3] - self.boxes[:, 1], _TALL))
 
     def _affinities(self, attention: Attention | None) -> NDArray[np.float32]:
         """Return how well a token and each stroke (S,) go together: how much of either falls on the other."""

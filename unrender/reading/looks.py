@@ -6,16 +6,11 @@ from dataclasses import dataclass, field, replace
 from unrender.decoding import DecoderRun, Engine, JoinableEngine, JoinableRun, Pixels, Speller, Text, search
 from unrender.decoding.paths import Path, best_path
 from unrender.decoding.rules import Ids
-from unrender.documents import Block, Token
 from unrender.images.opening import Placement, place, stack
-from unrender.latex import normalise
 from unrender.models.config import ImagePrep, TextConfig
 from unrender.reading.considering import Aim, Considering, Look, Strips, consider
 from unrender.reading.ink import Grid, grid_of, most_tokens
 from unrender.reading.systems import Sheet, Watch
-
-_OPENING = ("\\begin{array}", "{", "l", "}")
-_CLOSING = ("\\end{array}",)
 
 
 @dataclass(frozen=True)
@@ -29,6 +24,7 @@ class Sight:
     decode: Callable[[Sequence[int]], str]
     glance: Callable[[int], Path] | None = None  # the same for first looks; None: as for the others
     strips: Callable[[Sheet], Strips | None] = lambda sheet: None  # lines to look at; None: all of the picture
+    count: Callable[[Sequence[int]], int] | None = None  # how many strokes tokens have in print, where that is known
 
 
 def spell_out(
@@ -102,7 +98,7 @@ class Looking:
             view, placement, grid, pixels = self._entered.pop(text)
             page = view.page
             page.looks[view.index] = (
-                None if text.stopped else Look(text.path.result(), grid, placement, pixels, view.aim)
+                None if text.stopped else Look(text.path.result(), grid, placement, pixels, view.aim, self._sight.count)
             )
             page.awaited -= 1
             if page.awaited:
@@ -179,24 +175,3 @@ class Looking:
         )
         self._entered[text] = view, placement, grid, pixels
         return text
-
-
-def join_rows(rows: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
-    """Join formulas that stand below one another to one of several lines; anything else stays as it is."""
-    blocks = tuple(block for row in rows for block in row)
-    if len(rows) == 1 or any(block.kind != "formula" for block in blocks):
-        return blocks
-    tokens = [*_plain(_OPENING)]
-    for block in blocks:
-        tokens += [*_plain(("{",)), *block.tokens, *_plain(("}", "\\\\"))]
-    tokens += _plain(_CLOSING)
-    text = normalise(" ".join(token.text.strip() for token in tokens))
-    chances = [block.confidence for block in blocks if block.confidence is not None]
-    joined = replace(
-        blocks[0], text=text, tokens=tuple(tokens), confidence=min(chances) if chances else None, readings=()
-    )
-    return (joined,)
-
-
-def _plain(texts: Sequence[str]) -> list[Token]:
-    return [Token(text, 1.0) for text in texts]

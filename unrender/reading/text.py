@@ -10,7 +10,7 @@ import numpy as np
 
 from unrender.checkpoints import Loaded
 from unrender.decoding import Engine, Speller
-from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of, without_usual_doubt
+from unrender.decoding.calibration import AS_IT_IS, Line
 from unrender.decoding.paths import BeamPaths, Decoded, GreedyPath, Path
 from unrender.decoding.rules import ALTERNATIVES, Constraint, Guard, Ids, Rules
 from unrender.decoding.tags import TagGrammar
@@ -20,11 +20,12 @@ from unrender.errors import ConfigError, ModelError
 from unrender.images.pixels import cleaned
 from unrender.latex.commands import SILENT
 from unrender.latex.grammar import Grammar
-from unrender.latex.tree import fit_columns
 from unrender.models.config import TextConfig
-from unrender.reading.considering import Look, Strips
-from unrender.reading.ink import LEFT_BEHIND, Ink, box_of
-from unrender.reading.looks import Looking, Sight, join_rows, spell_out
+from unrender.reading.certainty import Certainty
+from unrender.reading.considering import LEFT_OUT, Look, Strips, left_out, left_unread
+from unrender.reading.ink import LEFT_BEHIND, box_of
+from unrender.reading.joining import join_rows
+from unrender.reading.looks import Looking, Sight, spell_out
 from unrender.reading.strips import join_pieces, strips_to_read
 from unrender.reading.systems import BATCH, DEFAULTS, UNWATCHED, Options, Sheet, StoppedError, Watch, failed_page
 from unrender.tasks import TASKS, Task
@@ -79,15 +80,20 @@ class TextSystem:
             if not looks:
                 yield sheet, failed_page(sheet.number, StoppedError())
             else:
-                blocks = self._all_blocks(looks, options)
+                blocks = self.blocks_of(looks, options)
                 if draws and len(blocks) == 1:
                     looks, blocks = self._verified(sheet, looks, blocks, options, draws)
                 yield sheet, sheet.page(self._status(looks), blocks)
 
-    def _all_blocks(self, looks: Sequence[Look], options: Options) -> tuple[Block, ...]:
+    def blocks_of(self, looks: Sequence[Look], options: Options) -> tuple[Block, ...]:
+        """Return what the looks at one picture say together."""
         rows = [self._blocks(look, options) for look in looks]
         by_lines = self.config.image.line_height
-        return join_pieces([look.aim.strip for look in looks], rows) if by_lines else join_rows(rows)
+        return (
+            join_pieces([look.aim.strip for look in looks], rows)
+            if by_lines
+            else join_rows(rows, [look.aim.beside for look in looks])
+        )
 
     def _typesetters(self, options: Options) -> "Draws":
         if not options.verify:
@@ -103,10 +109,10 @@ class TextSystem:
     ) -> tuple[tuple[Look, ...], tuple[Block, ...]]:
         """Typeset what was read, compare it with the picture, and take the reading that fits; say where none does."""
         [before] = blocks
-        known = [self._tidied(looks[0].decoded)] if len(looks) == 1 else []
+        known = [self._certainty.tidied(looks[0].decoded)] if len(looks) == 1 else []
         known += [one for one in known[0].runners_up if one.complete] if known else []
         texts = [(before.text, log_probability(known[0]) if known else 0.0)]
-        texts += [(self._reading(one, AS_IT_IS).text, log_probability(one)) for one in known[1:]]
+        texts += [(self._reading(one, looks[0], AS_IT_IS).text, log_probability(one)) for one in known[1:]]
         gray, shrunk = cleaned(sheet.image)
         from unrender.reading.verify import verify
 
@@ -116,7 +122,7 @@ class TextSystem:
         if verdict.chosen:
             others = tuple(one for one in known if one is not known[verdict.chosen])
             looks = (replace(looks[0], decoded=replace(known[verdict.chosen], runners_up=others)),)
-            blocks = self._all_blocks(looks, options)
+            blocks = self.blocks_of(looks, options)
         differences = tuple(place.on(blocks[0].tokens, shrunk) for place in verdict.places)
         check = Check(verdict.likeness, differences, before.text if verdict.chosen else "")
         return looks, (replace(blocks[0], check=check),)
@@ -141,7 +147,17 @@ class TextSystem:
         glance = self._new_path(replace(options, beams=1), len(prompt)) if settings.greedy_first and usual else None
         thorough = replace(self.config, generation=replace(settings, sure=1.0, doubtful=1.0))
         config = thorough if options.verify else self.config
-        return Sight(config, self.engine, prompt, path, decode, glance, self._strips)
+        count = self._certainty.strokes if self._sees_strokes else None
+        return Sight(config, self.engine, prompt, path, decode, glance, self._strips, count)
+
+    @cached_property
+    def _certainty(self) -> Certainty:
+        return Certainty(self.config, self.tokenizer)
+
+    @property
+    def _sees_strokes(self) -> bool:
+        """Whether tokens are symbols of a formula, in a picture large enough to tell its strokes apart."""
+        return self.config.image.fit == "free" and isinstance(self.tokenizer, LatexTokenizer)
 
     def _prompt(self, options: Options) -> Ids:
         """Return the (P,) tokens to begin with: the task's own prompt where the model knows its tags."""
@@ -192,8 +208,11 @@ class TextSystem:
         prose = self.task.unlike is not None and self.task.unlike(self.tokenizer.decode(surest.tokens))
         if surest.sureness < settings.unlikely or (settings.unlikely and prose):
             return Status("unlikely", reason=_unlikely(self.task))
-        left = looks[-1].unread if settings.rows and worst.complete else ()
+        left = left_unread(looks) if settings.rows and worst.complete else ()
         if len(left) < LEFT_BEHIND:
+            missed = left_out(looks) if settings.rows and worst.complete else 0
+            if missed >= LEFT_OUT:
+                return Status("partial", reason=f"the picture shows about {missed} strokes more than was read")
             return Status(worst.status, worst.cut)
         corners = np.array(left, dtype=np.float64)
         box = Box(*(float(side) for side in (*corners[:, :2].min(axis=0), *corners[:, 2:].max(axis=0))))
@@ -201,7 +220,7 @@ class TextSystem:
 
     def _blocks(self, look: Look, options: Options) -> tuple[Block, ...]:
         """Return what the task makes of a look; where that is one block, it has its tokens with it."""
-        look = replace(look, decoded=self._tidied(look.decoded))
+        look = replace(look, decoded=self._certainty.tidied(look.decoded))
         decoded = look.decoded
         line = self.config.calibration if options.calibrated else AS_IT_IS
         blocks = self.task.parse(self.tokenizer.decode(decoded.tokens))
@@ -210,54 +229,31 @@ class TextSystem:
         whole = replace(
             blocks[0],
             tokens=tuple(self._tokens(look)),
-            confidence=self._confidence(decoded, line),
-            readings=self._readings(decoded, line)[: options.n_best] if options.n_best > 1 else (),
+            confidence=self._reading(decoded, look, line).confidence,
+            readings=self._readings(look, line)[: options.n_best] if options.n_best > 1 else (),
         )
         return (whole,)
 
-    def _readings(self, decoded: Decoded, line: Line) -> tuple[Reading, ...]:
+    def _readings(self, look: Look, line: Line) -> tuple[Reading, ...]:
         """List the readings, best first; those that are one in readable form are listed once.
 
         Each is calibrated by itself, for what it looks like and not for how it is spelled, so another spelling adds
         nothing; what the best leaves is all that the others can have together.
         """
         found: dict[str, Reading] = {}
-        for reading in (self._reading(one, line) for one in (decoded, *decoded.runners_up)):
+        for reading in (self._reading(one, look, line) for one in (look.decoded, *look.decoded.runners_up)):
             found.setdefault(reading.text, reading)
         best, *others = found.values()
         share = min(1.0, (1 - best.confidence) / max(1e-9, sum(other.confidence for other in others)))
         return (best, *(replace(other, confidence=share * other.confidence) for other in others))
 
-    def _confidence(self, decoded: Decoded, line: Line) -> float:
-        """Return how likely the whole text is right: its probability, its end included, calibrated."""
-        if not decoded.tokens and not decoded.complete:
-            return 0.0  # a loop of which nothing was kept
-        logs = (*decoded.log_probabilities, decoded.end_log_probability)
-        return confidence_of(without_usual_doubt(logs, self.config.usual_doubt), line)
-
-    def _reading(self, decoded: Decoded, line: Line) -> Reading:
+    def _reading(self, decoded: Decoded, look: Look, line: Line) -> Reading:
         text = self.tokenizer.decode(decoded.tokens)
         parsed = self.task.parse(text)
         block = parsed[0] if len(parsed) == 1 else Block(kind="text", text=text)
-        return Reading(block.text, self._confidence(decoded, line), block.written)
-
-    def _tidied(self, decoded: Decoded) -> Decoded:
-        """Make arrays declare the columns they have; of readings that are the same then, the first is kept."""
-        if not isinstance(self.tokenizer, LatexTokenizer):
-            return decoded
-        kept = fit_columns([self.tokenizer.piece(token).strip() for token in decoded.tokens])
-        tokens = tuple(decoded.tokens[index] for index in kept)
-        others = {tokens: decoded}
-        for other in map(self._tidied, decoded.runners_up):
-            others.setdefault(other.tokens, other)
-        return replace(
-            decoded,
-            tokens=tokens,
-            log_probabilities=tuple(decoded.log_probabilities[index] for index in kept),
-            alternatives=tuple(decoded.alternatives[index] for index in kept) if decoded.alternatives else (),
-            attention=tuple(decoded.attention[index] for index in kept) if decoded.attention else (),
-            runners_up=tuple(others.values())[1:],
-        )
+        strokes = len(look.ink.boxes) if self._sees_strokes else None
+        confidence = self._certainty.confidence(decoded, look.decoded.looks, strokes, line)
+        return Reading(block.text, confidence, block.written)
 
     def _tokens(self, look: Look) -> Iterator[Token]:
         decoded = look.decoded
@@ -276,12 +272,12 @@ class TextSystem:
         attention, placement = look.decoded.attention, look.placement
         if not attention:
             return []
-        if self.config.image.fit != "free" or not isinstance(self.tokenizer, LatexTokenizer):
+        if not self._sees_strokes:
             return [look.grid.locate(one, placement) for one in attention]
         pieces = (self.tokenizer.piece(token).strip() for token in look.decoded.tokens)
         known = [one if one.shape == (look.grid.positions,) else None for one in attention]
         shown = [None if piece in SILENT else one for piece, one in zip(pieces, known, strict=True)]
-        traced = Ink.of(look.pixels, look.grid).trace(shown)
+        traced = look.ink.trace(shown)
         return [None if box is None else box_of(placement, *box) for box in traced]
 
 
