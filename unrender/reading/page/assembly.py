@@ -19,7 +19,7 @@ from unrender.formats.marked import (
 )
 from unrender.images.opening import PageText
 from unrender.reading.page.displays import is_numbered
-from unrender.reading.page.headings import heading_level, is_code, is_heading, is_title, plain_heading
+from unrender.reading.page.headings import find_headings, heading_level, is_code, is_heading, is_title, plain_heading
 from unrender.reading.page.items import as_item, find_items, is_bullet, is_item, plain_bullet
 from unrender.reading.page.layers import TRUSTED, Layer, agreement
 from unrender.reading.page.places import Kind, Region, union_of
@@ -105,12 +105,14 @@ def _trusting(pieces: Sequence[_Piece], layer: Layer) -> list[_Piece]:
 
 
 def _itemised(piece: _Piece) -> Iterator[_Piece]:
-    """Part a paragraph where the items of a list begin."""
+    """Part a paragraph where the items of a list begin, and headings that stand close below one another."""
     if piece.region.kind not in PROSE or len(piece.rows) != len(piece.region.rows):
         yield piece
         return
     rows = tuple(plain_bullet(row) for row in piece.rows)
-    edges = [0, *find_items(rows, piece.region.rows), len(rows)]
+    heading = piece.region.kind == Kind.HEADING
+    starts = find_headings(rows) if heading else find_items(rows, piece.region.rows)
+    edges = [0, *starts, len(rows)]
     for start, stop in pairwise(edges):
         places = piece.region.rows[start:stop]
         box = union_of([place.box for place in places])

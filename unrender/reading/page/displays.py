@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from unrender.formats.marked import DISPLAY, MATH, SPACE, plain_text
+from unrender.formats.marked import DISPLAY, MATH, SPACE, STYLES, plain_text
 from unrender.reading.page.places import Kind, Region, Row, union_of
 from unrender.reading.page.rows import ReadRow
 from unrender.reading.page.strokes import PROSE
@@ -34,9 +34,11 @@ def may_be_words(row: Row) -> bool:
 
 
 def is_words(row: ReadRow) -> bool:
-    """Say whether the line reader read words, or a number alone, and no formula."""
+    """Say whether the line reader read words, a number alone, or program code, and no formula."""
     if row.confidence < _SURE or not row.tokens or any(mark in row.tokens for mark in (MATH[0], DISPLAY[0])):
         return False
+    if row.tokens[0] == STYLES["mono"][0] and row.tokens[-1] == STYLES["mono"][1]:
+        return True
     text = _text(row)
     number = _NUMBER.fullmatch(text) or _FOLIO.fullmatch(text)
     return bool(number or (_WORD.search(text) and not _SIGNS.search(text)))

@@ -1,9 +1,9 @@
 """Which blocks are headings, and of which level; what only seems one is a part of a sentence, code, or an item."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from unrender.formats.marked import STYLES
+from unrender.formats.marked import SPACE, STYLES, plain_text
 from unrender.reading.page.places import Kind, Region
 from unrender.reading.page.rows import ReadRow
 
@@ -41,6 +41,15 @@ def is_code(rows: Sequence[ReadRow], text: str) -> bool:
     """Say whether all lines are in typewriter type and hold signs of program code."""
     mono = all(row.tokens and row.tokens[0] == _MONO[0] and row.tokens[-1] == _MONO[1] for row in rows)
     return mono and _CODE.search(text) is not None
+
+
+def find_headings(rows: Sequence[ReadRow]) -> Iterator[int]:
+    """Give the lines of a heading at which another one begins, with a number of its own."""
+    texts = [plain_text(row.tokens).replace(SPACE, " ") for row in rows]
+    numbers = [_NUMBERED.match(text) for text in texts]
+    for index, number in enumerate(numbers):
+        if index and numbers[0] and number and texts[index][number.end() :][:1].isupper():
+            yield index
 
 
 def heading_level(text: str, *, title: bool) -> int:

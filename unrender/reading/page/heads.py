@@ -12,6 +12,7 @@ _TOGETHER = 2.0  # times small letters: what stands nearer in a line is of one k
 _PARTED = 6.0  # the same: parts of a running head stand at least so far apart
 _CLEAR, _NEXT = 1.3, 1.2  # times the usual distance of rows: of a running head from the body, and of the body's rows
 _LONG = 0.5  # of the width of the next row: such a row is no page number
+_DISPLAYED = 0.5  # share of what stands beside a number: above, it is the number of a formula
 _ROWS = 2  # rows at either end that may be running ones
 
 
@@ -58,6 +59,8 @@ def _settle_row(page: Strokes, row: Line, inner: Sequence[Line], kind: Kind, usu
         long = row.box[2] - row.box[0] > _LONG * (inner[0].box[2] - inner[0].box[0])
         if followed and long and not parted and distance < _NEXT * usual:
             page.decide(strokes, Kind.TEXT)
+    elif running.any() and (page.kinds[strokes[~running]] == Kind.FORMULA).mean() > _DISPLAYED:
+        page.decide(strokes[running], Kind.FORMULA)
     elif running.any() and parted and distance > _CLEAR * max(usual, page.letters):
         page.decide(strokes[~running], kind)
 
