@@ -88,7 +88,7 @@ def find_formulas(boxes: Boxes, letters: float, likely: float) -> list[Region]:
     if not len(boxes):
         return []
     parts = [boxes[row] for row in find_rows(boxes, letters) if not _is_rule(boxes[row], letters)]
-    rows = [_formula_row(line, letters) for part in parts for line in _part_lines(part, letters)]
+    rows = _with_numbers([_formula_row(line, letters) for part in parts for line in _part_lines(part, letters)])
     groups: list[list[Row]] = [[row] for row in rows[:1]]
     for before, row in pairwise(rows):
         if row.box[1] - before.box[3] > _APART * letters:
@@ -135,6 +135,27 @@ def _formula_row(boxes: Boxes, letters: float) -> Row:
         if edge and number.any() and np.ptp(boxes[number][:, [0, 2]]) < _NUMBER_WIDTH * letters:
             return Row(whole, letters, (union(boxes[~number]), union(boxes[number])))
     return Row(whole, letters, (whole,))
+
+
+def _with_numbers(rows: list[Row]) -> list[Row]:
+    """Give a row the number in the next row, which had no room beside it: short, and as far to the right as any."""
+    right = max((row.box[2] for row in rows), default=0)
+    kept: list[Row] = []
+    for row in rows:
+        short = row.box[2] - row.box[0] < _NUMBER_WIDTH * row.letters and row.box[2] > right - row.letters
+        before = kept[-1] if kept else None
+        if before is not None and short and len(row.cells) == len(before.cells) == 1 and _is_right(row, before):
+            cells = (*before.cells, row.box)
+            kept[-1] = replace(before, box=union_of([before.box, row.box]), cells=cells)
+        else:
+            kept.append(row)
+    return kept
+
+
+def _is_right(row: Row, before: Row) -> bool:
+    """Say whether a row stands at the end of the one before it, lower than a line of it and no farther than the next."""
+    apart = row.box[1] - before.box[3]
+    return row.box[0] > (before.box[0] + before.box[2]) / 2 and apart < _APART * row.letters
 
 
 def _number_below(boxes: Boxes, letters: float) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from unrender.formats.marked import DISPLAY, MATH, SPACE, STYLES, plain_text
+from unrender.formats.marked import DISPLAY, HEADINGS, MATH, SPACE, STYLES, plain_text
 from unrender.reading.page.places import Kind, Region, Row, union_of
 from unrender.reading.page.rows import ReadRow
 from unrender.reading.page.strokes import PROSE
@@ -25,6 +25,8 @@ _SIGNS = re.compile(r"[=<>+^_\\∑∫√≤≥≈∈]")
 _NUMBER = re.compile(r"[\d./: -]{1,12}")
 _NUMBERED = re.compile(r"\([A-Z]?[\d.]{1,6}[a-z]?\)[.,]?|[.,]?\([A-Z]?[\d.]{1,6}[a-z]?\)")
 _NUMBER_GAP = 2.5  # times the letters' height: between a formula and its number, at least
+_STOP, _LONG = re.compile(r"[.,;]"), 8  # tokens of a formula that is no word of a sentence
+_AROUND = frozenset([SPACE, *HEADINGS, *STYLES["bold"], *STYLES["italic"]])
 _FOLIO = re.compile(r"(?:[Pp]age )?[-–—]? ?\d{1,4}(?: ?(?:/|of) ?\d{1,4})? ?[-–—]?")
 
 
@@ -49,6 +51,17 @@ def is_numbered(row: ReadRow, places: Sequence[Row]) -> bool:
     apart = any(gap[1] > _NUMBER_GAP * place.letters for place in places for gap in place.gaps)
     outside = "".join(token for token in _outside(row.tokens) if token != SPACE)
     return apart and MATH[0] in row.tokens and _NUMBERED.fullmatch(outside) is not None
+
+
+def is_display(region: Region, rows: Sequence[ReadRow]) -> bool:
+    """Say whether there is nothing but formulas in the lines of what seems text or a heading, and their numbers."""
+    if region.kind not in (Kind.TEXT, Kind.HEADING) or region.continued:
+        return False
+    outside = ["".join(token for token in _outside(row.tokens) if token not in _AROUND) for row in rows]
+    lengths = [row.tokens.index(MATH[1]) if MATH[1] in row.tokens else 0 for row in rows]
+    return min(lengths) > _LONG and all(
+        not text or _STOP.fullmatch(text) or _NUMBERED.fullmatch(text) for text in outside
+    )
 
 
 def _outside(tokens: Sequence[str]) -> Iterator[str]:

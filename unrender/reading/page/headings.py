@@ -10,7 +10,7 @@ from unrender.reading.page.rows import ReadRow
 _NUMBERED = re.compile(r"^(\d+(?:\.\d+)*)\.?\s")
 _LABEL = re.compile(r"^[(\[]?(?:\d{1,2}|[a-zA-Z])[.)\]]+\s+")
 _DEEPEST = 4
-_WORDS = 8  # of a heading with a full stop, at most
+_WORDS = 5  # of a heading with a full stop, at most
 _UNLIKELY = 0.7  # a block that is as likely text as a heading: the line reader decides
 _LARGE, _HIGH = 1.3, 2.8  # times the small letters of a page: those of a title, and its lines
 _MOST_LINES = 4  # of a title

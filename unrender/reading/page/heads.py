@@ -13,6 +13,7 @@ _PARTED = 6.0  # the same: parts of a running head stand at least so far apart
 _CLEAR, _NEXT = 1.3, 1.2  # times the usual distance of rows: of a running head from the body, and of the body's rows
 _LONG = 0.5  # of the width of the next row: such a row is no page number
 _DISPLAYED = 0.5  # share of what stands beside a number: above, it is the number of a formula
+_OUTERMOST = 4  # rows at either end among which they stand
 _ROWS = 2  # rows at either end that may be running ones
 
 
@@ -31,10 +32,21 @@ def settle_heads(page: Strokes, members: NDArray[np.int64]) -> None:
                 votes = np.bincount(kinds, page.boxes[group, 2] - page.boxes[group, 0])
                 page.decide(group, int(votes.argmax()))
     rows = _rows(lines, page.letters)
+    _keep_to_the_ends(page, rows)
     usual = float(np.median([_distance(one, rows[number + 1 :]) for number, one in enumerate(rows[:-1])] or [0]))
     for ends, kind in ((rows, Kind.HEADER), (rows[::-1], Kind.FOOTER)):
         for number in range(min(_ROWS, len(ends) - 1)):
             _settle_row(page, ends[number], ends[number + 1 :], kind, usual)
+
+
+def _keep_to_the_ends(page: Strokes, rows: Sequence[Line]) -> None:
+    """Give what seems a running head or foot and stands in the midst of a page to the body, to a formula beside it."""
+    for row in rows[_OUTERMOST:-_OUTERMOST]:
+        strokes = np.array(row.strokes)
+        running = np.isin(page.kinds[strokes], FURNITURE)
+        if running.any():
+            displayed = (page.kinds[strokes[~running]] == Kind.FORMULA).any()
+            page.decide(strokes[running], Kind.FORMULA if displayed else Kind.TEXT)
 
 
 def _rows(lines: Sequence[Line], letters: float) -> list[Line]:

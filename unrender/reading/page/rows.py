@@ -90,7 +90,9 @@ def read_row(decoded: Decoded, tokenizer: Tokenizer, *, display: bool = False) -
     """Take the tokens of a line, or of a displayed formula without markers, from what the decoder wrote."""
     pieces = [tokenizer.piece(token).strip() for token in decoded.tokens]
     kept, looped = without_loop(pieces)
-    tokens = (DISPLAY[0], *kept, DISPLAY[1]) if display else tuple(with_lone_letters(settle_edges(enclosed(balanced(kept)))))
+    tokens = (
+        (DISPLAY[0], *kept, DISPLAY[1]) if display else tuple(with_lone_letters(settle_edges(enclosed(balanced(kept)))))
+    )
     logs = [*decoded.log_probabilities[: len(kept)], decoded.end_log_probability]
     sure = math.exp(sum(logs) / len(logs))
     return ReadRow(tokens, sure, looped, not decoded.complete and not looped)
