@@ -153,7 +153,7 @@ def _with_numbers(rows: list[Row]) -> list[Row]:
 
 
 def _is_right(row: Row, before: Row) -> bool:
-    """Say whether a row stands at the end of the one before it, lower than a line of it and no farther than the next."""
+    """Say whether a row stands at the right below the one before it, no farther from it than its next line would."""
     apart = row.box[1] - before.box[3]
     return row.box[0] > (before.box[0] + before.box[2]) / 2 and apart < _APART * row.letters
 

@@ -26,6 +26,7 @@ _NUMBER = re.compile(r"[\d./: -]{1,12}")
 _NUMBERED = re.compile(r"\([A-Z]?[\d.]{1,6}[a-z]?\)[.,]?|[.,]?\([A-Z]?[\d.]{1,6}[a-z]?\)")
 _NUMBER_GAP = 2.5  # times the letters' height: between a formula and its number, at least
 _STOP, _LONG = re.compile(r"[.,;]"), 8  # tokens of a formula that is no word of a sentence
+_BEGINNINGS, _ENDS = (MATH[0], DISPLAY[0]), (MATH[1], DISPLAY[1])
 _AROUND = frozenset([SPACE, *HEADINGS, *STYLES["bold"], *STYLES["italic"]])
 _FOLIO = re.compile(r"(?:[Pp]age )?[-–—]? ?\d{1,4}(?: ?(?:/|of) ?\d{1,4})? ?[-–—]?")
 
@@ -57,19 +58,22 @@ def is_display(region: Region, rows: Sequence[ReadRow]) -> bool:
     """Say whether there is nothing but formulas in the lines of what seems text or a heading, and their numbers."""
     if region.kind not in (Kind.TEXT, Kind.HEADING) or region.continued:
         return False
-    outside = ["".join(token for token in _outside(row.tokens) if token not in _AROUND) for row in rows]
-    lengths = [row.tokens.index(MATH[1]) if MATH[1] in row.tokens else 0 for row in rows]
-    return min(lengths) > _LONG and all(
-        not text or _STOP.fullmatch(text) or _NUMBERED.fullmatch(text) for text in outside
-    )
+    return all(_is_formula(row) for row in rows)
+
+
+def _is_formula(row: ReadRow) -> bool:
+    ends = [index for index, token in enumerate(row.tokens) if token in _ENDS]
+    rest = "".join(token for token in _outside(row.tokens) if token not in _AROUND)
+    surely = bool(ends) and (DISPLAY[1] in row.tokens or ends[0] > _LONG)
+    return surely and (not rest or _STOP.fullmatch(rest) is not None or _NUMBERED.fullmatch(rest) is not None)
 
 
 def _outside(tokens: Sequence[str]) -> Iterator[str]:
     """Give the tokens that are in no formula."""
     inside = False
     for token in tokens:
-        inside = (inside or token == MATH[0]) and token != MATH[1]
-        if not inside and token != MATH[1]:
+        inside = (inside or token in _BEGINNINGS) and token not in _ENDS
+        if not inside and token not in _ENDS:
             yield token
 
 
