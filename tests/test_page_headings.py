@@ -97,3 +97,9 @@ def test_the_sign_of_a_footnote_ends_where_its_words_begin():
         piece = make_piece(Kind.FOOTNOTE, "note")
         row = ReadRow(tuple(written.split()), 0.9)
         assert _block(replace(piece, rows=(row,)), STRAIGHT).text == "[^5]: For sans"
+
+
+def test_words_far_apart_in_a_line_of_text_are_words():
+    piece = make_piece(Kind.TEXT, "words")
+    row = ReadRow(tuple("o n e <cell> t w o <m> x <cell> y </m>".split()), 0.9)
+    assert _block(replace(piece, rows=(row,)), STRAIGHT).text == "one two$xy$"

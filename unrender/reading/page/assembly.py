@@ -11,6 +11,7 @@ from unrender.formats.marked import (
     CELL,
     HEADINGS,
     SOFT_HYPHEN,
+    SPACE,
     STYLES,
     balanced,
     inline_markdown,
@@ -180,7 +181,7 @@ def _block(piece: _Piece, straight: Straight) -> Block:
         return replace(block, kind="formula", text=write_display(rows))
     if kind == Kind.CODE and sum(_MONO in row for row in rows) * 2 > len(rows):
         return replace(block, kind="code", text=write_code([plain_text(row) for row in rows], region.rows))
-    text = inline_markdown(join_lines([[token for token in row if token not in (*HEADINGS, CELL)] for row in rows]))
+    text = inline_markdown(join_lines([[_in_text(token) for token in row if token not in HEADINGS] for row in rows]))
     text = text.strip()
     bulleted = is_bullet(text[:1])
     if not bulleted and is_heading(region, piece.rows, text, straight.letters):
@@ -199,6 +200,11 @@ def _block(piece: _Piece, straight: Straight) -> Block:
     if bulleted or is_item(text, labelled=kind in (Kind.HEADING, Kind.TEXT)):
         return replace(block, kind="item", text=as_item(text))
     return replace(block, text=text)
+
+
+def _in_text(token: str) -> str:
+    """Return a token of running text, where words that stand apart are in no cells."""
+    return SPACE if token == CELL else token
 
 
 def _cells(piece: _Piece) -> list[list[str]]:
