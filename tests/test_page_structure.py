@@ -60,6 +60,12 @@ def test_a_page_on_its_side_is_turned():
     assert sum(len(region.rows) for region in regions) == 14
 
 
+def test_letters_of_a_page_on_its_side_are_as_high_as_they_are_upright():
+    letters = straighten(draw_page()).letters
+    for way in (Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_270):
+        assert straighten(draw_page().transpose(way)).letters == pytest.approx(letters, rel=0.02)
+
+
 def test_a_page_that_lies_upside_down_is_turned():
     straight, _ = take_apart(draw_page().transpose(Image.Transpose.ROTATE_180))
     assert straight.turns == 2

@@ -35,7 +35,7 @@ def settle_heads(page: Strokes, members: NDArray[np.int64]) -> None:
     _keep_to_the_ends(page, rows)
     usual = float(np.median([_distance(one, rows[number + 1 :]) for number, one in enumerate(rows[:-1])] or [0]))
     for ends, kind in ((rows, Kind.HEADER), (rows[::-1], Kind.FOOTER)):
-        for number in range(min(_ROWS, len(ends) - 1)):
+        for number in reversed(range(min(_ROWS, len(ends) - 1))):
             _settle_row(page, ends[number], ends[number + 1 :], kind, usual)
 
 
@@ -69,7 +69,8 @@ def _settle_row(page: Strokes, row: Line, inner: Sequence[Line], kind: Kind, usu
     if running.all():
         followed = not np.isin(page.kinds[list(inner[0].strokes)], FURNITURE).any()
         long = row.box[2] - row.box[0] > _LONG * (inner[0].box[2] - inner[0].box[0])
-        if followed and long and not parted and distance < _NEXT * usual:
+        flush = abs(row.box[0] - inner[0].box[0]) < page.letters
+        if followed and (long or flush) and not parted and distance < _NEXT * usual:
             page.decide(strokes, Kind.TEXT)
     elif running.any() and (page.kinds[strokes[~running]] == Kind.FORMULA).mean() > _DISPLAYED:
         page.decide(strokes[running], Kind.FORMULA)

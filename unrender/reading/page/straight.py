@@ -81,7 +81,9 @@ def straighten(image: Image.Image, *, lying: bool = True) -> Straight:
         return Straight(np.asarray(gray), 0.0, 0.0, 0, *image.size)
     angle, sideways = _measure_skew(np.asarray(gray), letters, lying=lying)
     turns = 1 if sideways else 0
-    gray = _turned(gray, turns)
+    if turns:
+        gray = _turned(gray, turns)
+        letters = letter_height(np.asarray(gray)) or letters  # those of a page on its side are as high as they are wide
     if abs(angle) > _LEVEL:
         gray = gray.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
     else:
