@@ -102,13 +102,13 @@ def _in_tokens(metric: Metric) -> Metric:
     """Return a metric of pages that compares their formulas token by token, however they are spelled."""
 
     def measure(references: Sequence[str], predictions: Sequence[str]) -> Measure:
-        return metric([_spelled_out(text) for text in references], [_spelled_out(text) for text in predictions])
+        return metric([spelled_out(text) for text in references], [spelled_out(text) for text in predictions])
 
     return measure
 
 
 @lru_cache(maxsize=256)
-def _spelled_out(page: str) -> str:
+def spelled_out(page: str) -> str:
     """Write formulas as far as they show: rows as displays of their own, numbers alone as text."""
 
     def spell(found: re.Match[str]) -> str:
