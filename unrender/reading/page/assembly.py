@@ -112,9 +112,8 @@ def _itemised(piece: _Piece) -> Iterator[_Piece]:
         yield piece
         return
     rows = tuple(plain_bullet(row) for row in piece.rows)
-    heading = piece.region.kind == Kind.HEADING
-    starts = find_headings(rows) if heading else find_items(rows, piece.region.rows)
-    edges = [0, *starts, len(rows)]
+    headings = find_headings(rows) if piece.region.kind == Kind.HEADING else ()
+    edges = [0, *sorted({*find_items(rows, piece.region.rows), *headings}), len(rows)]
     for start, stop in pairwise(edges):
         places = piece.region.rows[start:stop]
         box = union_of([place.box for place in places])
