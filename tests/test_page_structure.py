@@ -66,6 +66,14 @@ def test_letters_of_a_page_on_its_side_are_as_high_as_they_are_upright():
         assert straighten(draw_page().transpose(way)).letters == pytest.approx(letters, rel=0.02)
 
 
+def test_many_small_letters_in_a_figure_do_not_tell_the_size_of_letters():
+    page = draw_page(lines=6)
+    small = draw_page(lines=24).resize((300, 388), Image.Resampling.LANCZOS)
+    whole = page.copy()
+    whole.paste(small, (500, 600))
+    assert straighten(whole).letters == pytest.approx(straighten(page).letters, rel=0.05)
+
+
 def test_a_page_that_lies_upside_down_is_turned():
     straight, _ = take_apart(draw_page().transpose(Image.Transpose.ROTATE_180))
     assert straight.turns == 2
