@@ -3,7 +3,7 @@
 import pytest
 
 from unrender.formats.marked import inline_markdown, write_formula
-from unrender.reading.page.edges import settle_edges
+from unrender.reading.page.edges import settle_edges, with_lone_letters
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,32 @@ def test_a_line_without_formulas_stays_as_it_is():
 )
 def test_growing_brackets_without_a_partner_become_plain(tokens, written):
     assert write_formula(tokens.split()) == written
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("<i> J </i> ␣ s t e p s", "$J$ steps"),
+        ("<i> l e t ␣ G ␣ b e </i>", "*let $G$ be*"),
+        ("<i> a ␣ k - c o l o u r i n g </i>", "*a $k$-colouring*"),
+        ("( <i> b </i> )", "(*b*)"),  # the label of a part
+        ("<i> a ␣ m a p </i>", "*a map*"),
+        ("<i> J . ␣ S m i t h </i>", "*J. Smith*"),
+        ("l e t ␣ G ␣ b e", "let G be"),  # upright: nothing says that it is a formula
+    ],
+)
+def test_a_letter_alone_in_italics_is_a_formula(line, written):
+    assert inline_markdown(with_lone_letters(line.split())) == written
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("<m> T h e o r e m </m> ␣ 3", "*Theorem* 3"),
+        ("<m> e . g </m> .", "*e.g*."),
+        ("<m> L e f t T a i l </m>", "$LeftTail$"),
+        ("<m> S F R </m>", "$SFR$"),
+    ],
+)
+def test_a_formula_that_is_a_word_is_one(line, written):
+    assert inline_markdown(settle_edges(line.split())) == written

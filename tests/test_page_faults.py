@@ -43,6 +43,15 @@ def test_headings_side_by_side_below_a_title_are_each_in_its_column():
     assert [part.top for part in parts[1:]] == [8, 8]
 
 
+def test_short_lines_that_go_on_at_the_end_of_a_page_are_no_running_feet():
+    image = draw_page()
+    pen = ImageDraw.Draw(image)
+    for line in (14, 15):
+        pen.text((100, 100 + 24 * line), "clearpage", fill="black", font=FONT)
+    foot = (90, 430, 300, 500)
+    assert not [region for region in find_on(image, (Kind.FOOTER, foot)) if region.kind == Kind.FOOTER]
+
+
 def test_the_last_line_of_a_paragraph_is_no_footnote():
     [region] = find_on(draw_page(), (Kind.FOOTNOTE, (0, 405, 849, 440)))
     assert (region.kind, len(region.rows)) == (Kind.TEXT, 14)

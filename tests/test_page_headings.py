@@ -7,6 +7,7 @@ from drawn_pages import draw_page
 
 from unrender.reading.page.assembly import _block, _joined, _Piece
 from unrender.reading.page.displays import settle
+from unrender.reading.page.headings import find_headings
 from unrender.reading.page.places import Kind, Region, Row
 from unrender.reading.page.rows import ReadRow
 from unrender.reading.page.straight import straighten
@@ -83,3 +84,22 @@ def test_a_formula_with_its_number_before_it_is_a_display():
     block = _block(replace(piece, region=apart, rows=(row,)), STRAIGHT)
     assert (block.kind, block.text) == ("formula", "x = y, \\tag{2}")
     assert _block(replace(piece, rows=(row,)), STRAIGHT).kind == "item"
+
+
+def test_a_numbered_heading_close_below_another_is_one_of_its_own():
+    rows = tuple(read(text) for text in ("2.1 Related Literature", "3 Sparse models", "of the third kind"))
+    assert list(find_headings(rows)) == [1]
+    assert not list(find_headings((read("2 On the"), read("2 body problem"))))
+
+
+def test_the_sign_of_a_footnote_ends_where_its_words_begin():
+    for written in ("<note> 5 </note> F o r ␣ s a n s", "<note> 5 F o r ␣ s a n s </note>"):
+        piece = make_piece(Kind.FOOTNOTE, "note")
+        row = ReadRow(tuple(written.split()), 0.9)
+        assert _block(replace(piece, rows=(row,)), STRAIGHT).text == "[^5]: For sans"
+
+
+def test_words_far_apart_in_a_line_of_text_are_words():
+    piece = make_piece(Kind.TEXT, "words")
+    row = ReadRow(tuple("o n e <cell> t w o <m> x <cell> y </m>".split()), 0.9)
+    assert _block(replace(piece, rows=(row,)), STRAIGHT).text == "one two$xy$"

@@ -243,6 +243,11 @@ def test_letters_in_a_font_of_formulas_are_a_formula_though_read_as_words():
     assert (right, wrong) == (1, 0)
 
 
+def test_a_sign_of_text_in_a_font_of_text_is_no_formula():
+    read = [*"tag", r"\{", "<m>", *"k1", "</m>", r"\}", "␣", *"of", "␣", "<m>", "n", "</m>"]
+    assert inline_markdown(corrected(read, as_signs("tag{#1} of n", "n"), typed=True)[0]) == "tag{#1} of $n$"
+
+
 def test_words_in_fonts_of_text_are_no_formula():
     read = ["<m>", *"tne", "␣", *"map", "</m>", "␣", "<m>", "n", "</m>", "␣", "<m>", "-", "</m>", "␣", *"yes"]
     tokens, _, _ = corrected(read, as_signs("the map n — yes", "n"), typed=True)

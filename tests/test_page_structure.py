@@ -13,7 +13,7 @@ from unrender.models.page import KINDS
 from unrender.reading.page import _low_resolution
 from unrender.reading.page.columns import find_parts
 from unrender.reading.page.cuts import cut, split
-from unrender.reading.page.margins import without_leaders
+from unrender.reading.page.margins import leader_dots, without_leaders
 from unrender.reading.page.places import Kind, Row
 from unrender.reading.page.regions import find_regions
 from unrender.reading.page.rows import ReadRow, join_cells
@@ -58,6 +58,20 @@ def test_a_page_on_its_side_is_turned():
     straight, regions = take_apart(draw_page().transpose(Image.Transpose.ROTATE_90))
     assert straight.turns % 2 == 1
     assert sum(len(region.rows) for region in regions) == 14
+
+
+def test_letters_of_a_page_on_its_side_are_as_high_as_they_are_upright():
+    letters = straighten(draw_page()).letters
+    for way in (Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_270):
+        assert straighten(draw_page().transpose(way)).letters == pytest.approx(letters, rel=0.02)
+
+
+def test_many_small_letters_in_a_figure_do_not_tell_the_size_of_letters():
+    page = draw_page(lines=6)
+    small = draw_page(lines=24).resize((300, 388), Image.Resampling.LANCZOS)
+    whole = page.copy()
+    whole.paste(small, (500, 600))
+    assert straighten(whole).letters == pytest.approx(straighten(page).letters, rel=0.05)
 
 
 def test_a_page_that_lies_upside_down_is_turned():
@@ -117,6 +131,12 @@ def test_the_dots_of_leaders_are_erased_and_full_stops_stay():
     left = without_leaders(straight).gray
     assert (left[:, 410:880] > 240).all()
     assert (left[:, :395] == straight.gray[:, :395]).all()
+
+
+def test_a_comma_three_dots_and_a_comma_are_no_leader():
+    dots = [(100 + 12 * number, 50, 103 + 12 * number, 53) for number in range(5)]
+    assert not leader_dots(np.array([*dots, (60, 30, 75, 53)]), letters=10.0).any()
+    assert leader_dots(np.array([*dots, (160, 50, 163, 53)]), letters=10.0).all()
 
 
 def test_each_line_of_a_table_of_contents_is_a_block_with_its_number():

@@ -88,3 +88,18 @@ def test_pages_are_compared_however_their_formulas_are_spelled():
     tokens = written.replace("p_i", "p _ { i }").replace("a_i", "a _ { i }").replace("b^2", "b ^ { 2 }")
     assert distance([tokens], [written]).value == 0
     assert distance([tokens], [written.replace("b^2", "b^3")]).value > 0
+
+
+def test_rows_of_a_display_count_one_by_one_however_they_are_wrapped():
+    distance = tasks.find("page").metrics["math_normalised_distance"]
+    together = "Text.\n\n$$\n\\begin{align}\na & = b \\tag{1} \\\\\nc & = d \\tag{2}\n\\end{align}\n$$"
+    apart = "Text.\n\n$$\na = b \\tag{1}\n$$\n\n$$\nc = d \\tag{2}\n$$"
+    assert distance([apart], [together]).value == 0
+    assert distance([apart], [together.replace("tag{2}", "tag{3}")]).value > 0
+
+
+def test_a_number_alone_is_text_and_a_letter_is_not():
+    text = tasks.find("page").metrics["text_normalised_distance"]
+    page = "Some 45% of 1,153 pages have at least 8.7 formulas each."
+    assert text([page], ["Some $45\\%$ of $1{,}153$ pages have at least $8.7$ formulas each."]).value == 0
+    assert text(["Some part a of it is here."], ["Some part $a$ of it is here."]).value > 0

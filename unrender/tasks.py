@@ -7,9 +7,10 @@ from functools import lru_cache, partial
 
 from unrender import latex, metrics
 from unrender.documents import Block, Json
-from unrender.errors import ConfigError, LatexError, suggest
+from unrender.errors import ConfigError, suggest
 from unrender.formats.json import parse_tags
 from unrender.formats.tex import formula_block
+from unrender.latex.shown import rows_shown
 from unrender.metrics import Measure
 
 Metric = Callable[[Sequence[str], Sequence[str]], Measure]  # (references, predictions)
@@ -20,8 +21,8 @@ _SETTING = frozenset("{ } \\mathrm \\operatorname \\operatorname* \\bf \\mathbf 
 _FORMULA_SIGNS = frozenset("= + < > ^ _ \\frac \\sqrt \\sum \\int \\leq \\geq \\to \\rightarrow".split())
 _PROSE_LETTERS, _PROSE_SHARE = 12, 0.75
 _QUESTION = "{question}"
-_MATH = re.compile(r"(\$\$?)(.+?)\1", re.DOTALL)
-_ALIGNED = re.compile(r"(\s*(?:&|\\\\|\\tag\{[^{}]*\}|\\(?:begin|end)\{align(?:ed)?\})\s*)")
+_NUMBER = re.compile(r"\d[\d.,]*(?:\\%)?")  # nothing shows whether it is a formula
+_TOGETHER = str.maketrans("", "", " {}")
 _TAG = re.compile(r"<[^<>]+>")
 
 
@@ -101,27 +102,24 @@ def _in_tokens(metric: Metric) -> Metric:
     """Return a metric of pages that compares their formulas token by token, however they are spelled."""
 
     def measure(references: Sequence[str], predictions: Sequence[str]) -> Measure:
-        return metric([_spelled_out(text) for text in references], [_spelled_out(text) for text in predictions])
+        return metric([spelled_out(text) for text in references], [spelled_out(text) for text in predictions])
 
     return measure
 
 
 @lru_cache(maxsize=256)
-def _spelled_out(page: str) -> str:
+def spelled_out(page: str) -> str:
+    """Write formulas as far as they show: rows as displays of their own, numbers alone as text."""
+
     def spell(found: re.Match[str]) -> str:
-        pieces = _ALIGNED.split(found[2])  # what aligns rows stands at odd places
-        pieces[::2] = map(_tokens_of, pieces[::2])
-        return found[1] + "".join(pieces) + found[1]
+        rows = rows_shown(next(part for part in found.groups() if part is not None))
+        if found[0].startswith(("$$", "\\[")):
+            return "\n\n".join(f"$$\n{row}\n$$" for row in rows)
+        text = " ".join(rows)
+        number = text.translate(_TOGETHER)
+        return number.replace("\\%", "%") if _NUMBER.fullmatch(number) else f"${text}$"
 
-    return _MATH.sub(spell, page)
-
-
-def _tokens_of(piece: str) -> str:
-    """Write a piece of LaTeX as its tokens; what is not well-formed by itself stays as it is."""
-    try:
-        return latex.normalise(piece) if piece.strip() else piece
-    except LatexError:
-        return piece
+    return metrics.MATH.sub(spell, page)
 
 
 _FIELDS: Mapping[str, FieldMetric] = {"field_f1": metrics.field_f1, "tree_accuracy": metrics.tree_accuracy}

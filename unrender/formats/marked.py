@@ -159,7 +159,9 @@ def balanced(tokens: Iterable[str]) -> list[str]:
     for token in tokens:
         in_formula = bool(opened) and opened[-1] in (MATH[0], DISPLAY[0])
         depth = depth + (token == "{") - (token == "}") if in_formula else 0
-        if token in (SPACE, CELL) and in_formula and opened[-1] == MATH[0] and depth <= 0:
+        if token in (SPACE, CELL) and in_formula and depth <= 0:
+            start = len(kept) - 1 - kept[::-1].index(opened[-1])
+            kept[start] = MATH[0]  # no display: words follow
             stop = [kept.pop()] if kept[-1] in _STOPS else []
             kept += [MATH[1], *stop]
             if kept[-2 - len(stop)] == MATH[0]:  # nothing stands inside

@@ -13,7 +13,7 @@ from unrender.metrics.fields import (
     tree_accuracy,
 )
 from unrender.metrics.measure import Interval, Measure, calibration_error
-from unrender.metrics.pages import PARTS, meteor, on_part, order_errors
+from unrender.metrics.pages import MATH, PARTS, meteor, on_part, order_errors
 from unrender.metrics.sequences import (
     Glyph,
     accuracy_folded,
@@ -31,6 +31,7 @@ from unrender.metrics.sequences import (
 )
 
 __all__ = [
+    "MATH",
     "PARTS",
     "Glyph",
     "Interval",

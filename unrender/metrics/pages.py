@@ -19,7 +19,7 @@ PageMetric = Callable[[Texts, Texts], Measure]
 
 _PIPES = re.compile(r"(?:^[ \t]*\|[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _TABULAR = re.compile(r"\\begin\{tabular\}.*?(?:\\end\{tabular\}|\Z)", re.DOTALL)
-_MATH = re.compile(
+MATH = re.compile(
     r"\\\((.+?)(?<!\\)\\\)|\\\[(.+?)(?<!\\)\\\]|\$\$(.+?)\$\$|(?<![\\$])\$(?![\s$])([^$]+?)(?<![\\\s])\$(?!\d)",
     re.DOTALL,
 )
@@ -37,8 +37,8 @@ def take_part(markdown: str, part: Part) -> str:
         return _fold("\n".join(tables))
     rest = _PIPES.sub("\n", _TABULAR.sub("\n", markdown))
     if part == "math":
-        return _fold("\n".join("".join(found) for found in _MATH.findall(rest)))
-    return _fold(_MATH.sub(" ", rest))
+        return _fold("\n".join("".join(found) for found in MATH.findall(rest)))
+    return _fold(MATH.sub(" ", rest))
 
 
 def on_part(part: Part, metric: PageMetric) -> PageMetric:

@@ -11,6 +11,7 @@ from unrender.formats.marked import (
     CELL,
     HEADINGS,
     SOFT_HYPHEN,
+    SPACE,
     STYLES,
     balanced,
     inline_markdown,
@@ -18,8 +19,8 @@ from unrender.formats.marked import (
     plain_text,
 )
 from unrender.images.opening import PageText
-from unrender.reading.page.displays import is_numbered
-from unrender.reading.page.headings import heading_level, is_code, is_heading, is_title, plain_heading
+from unrender.reading.page.displays import is_display, is_numbered
+from unrender.reading.page.headings import find_headings, heading_level, is_code, is_heading, is_title, plain_heading
 from unrender.reading.page.items import as_item, find_items, is_bullet, is_item, plain_bullet
 from unrender.reading.page.layers import TRUSTED, Layer, agreement
 from unrender.reading.page.places import Kind, Region, union_of
@@ -35,6 +36,7 @@ _LARGE = 1.3  # times the smallest letters of a page: those of a heading
 _UNKNOWN = 0.6  # a page whose lines are less sure than this, in the mean, is not understood
 _EMPTY = " `´"  # what a line without anything to read is sometimes read as
 _CAPTION = re.compile(r"^(?:\*\*|\*)?(?:Figure|Fig\.|FIG\.|FIGURE|Abbildung|Abb\.) ?\d+(?:\.\d+)*[:.](?=\W)")
+_NOTE = re.compile(r"\[\^(\d{1,3}|[^]]{1,2})([^]]*)\](.*)", re.DOTALL)  # its sign may not have been closed
 _CUT = ("-", ",", SOFT_HYPHEN)  # what a line ends with that goes on
 _MONO = STYLES["mono"][0]
 _FROM_LAYER, _FROM_BOTH = "text layer", "picture and text layer"
@@ -105,12 +107,13 @@ def _trusting(pieces: Sequence[_Piece], layer: Layer) -> list[_Piece]:
 
 
 def _itemised(piece: _Piece) -> Iterator[_Piece]:
-    """Part a paragraph where the items of a list begin."""
+    """Part a paragraph where the items of a list begin, and headings that stand close below one another."""
     if piece.region.kind not in PROSE or len(piece.rows) != len(piece.region.rows):
         yield piece
         return
     rows = tuple(plain_bullet(row) for row in piece.rows)
-    edges = [0, *find_items(rows, piece.region.rows), len(rows)]
+    headings = find_headings(rows) if piece.region.kind == Kind.HEADING else ()
+    edges = [0, *sorted({*find_items(rows, piece.region.rows), *headings}), len(rows)]
     for start, stop in pairwise(edges):
         places = piece.region.rows[start:stop]
         box = union_of([place.box for place in places])
@@ -172,11 +175,12 @@ def _block(piece: _Piece, straight: Straight) -> Block:
     if kind == Kind.TABLE:
         return replace(block, kind="table", children=make_table(_cells(piece), header_rows=1))
     rows = [row.tokens for row in piece.rows]
-    if kind == Kind.FORMULA or (kind == Kind.TEXT and len(rows) == 1 and is_numbered(piece.rows[0], region.rows)):
+    numbered = kind == Kind.TEXT and len(rows) == 1 and is_numbered(piece.rows[0], region.rows)
+    if kind == Kind.FORMULA or numbered or is_display(region, piece.rows):
         return replace(block, kind="formula", text=write_display(rows))
     if kind == Kind.CODE and sum(_MONO in row for row in rows) * 2 > len(rows):
         return replace(block, kind="code", text=write_code([plain_text(row) for row in rows], region.rows))
-    text = inline_markdown(join_lines([[token for token in row if token not in (*HEADINGS, CELL)] for row in rows]))
+    text = inline_markdown(join_lines([[_in_text(token) for token in row if token not in HEADINGS] for row in rows]))
     text = text.strip()
     bulleted = is_bullet(text[:1])
     if not bulleted and is_heading(region, piece.rows, text, straight.letters):
@@ -186,9 +190,8 @@ def _block(piece: _Piece, straight: Straight) -> Block:
         return replace(block, kind="code", text=write_code([plain_text(row) for row in rows], region.rows))
     if kind in (Kind.HEADER, Kind.FOOTER, Kind.FOLIO):
         return replace(block, kind="page_header" if kind == Kind.HEADER else "page_footer", text=text)
-    if kind == Kind.FOOTNOTE and text.startswith("[^") and "]" in text:
-        mark, _, rest = text.partition("]")
-        return replace(block, kind="markdown", text=f"{mark}]:{rest}")
+    if kind == Kind.FOOTNOTE and (note := _NOTE.match(text)):
+        return replace(block, kind="markdown", text=f"[^{note[1]}]: {(note[2] + note[3]).strip()}")
     if kind == Kind.CAPTION:
         return replace(block, kind="caption", text=text)
     if _CAPTION.match(text):
@@ -196,6 +199,11 @@ def _block(piece: _Piece, straight: Straight) -> Block:
     if bulleted or is_item(text, labelled=kind in (Kind.HEADING, Kind.TEXT)):
         return replace(block, kind="item", text=as_item(text))
     return replace(block, text=text)
+
+
+def _in_text(token: str) -> str:
+    """Return a token of running text, where words that stand apart are in no cells."""
+    return SPACE if token == CELL else token
 
 
 def _cells(piece: _Piece) -> list[list[str]]:

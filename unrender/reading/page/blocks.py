@@ -30,6 +30,7 @@ _NUMBER_GAP = 2.5  # times the letters' height: between a formula and its number
 _NUMBER_WIDTH = 8.0  # the same: of the number of a formula, at most
 _BAR, _LINE_HEIGHT = 3.0, 2.6  # the same: of the bar of a fraction, at least; of signs and lines of a text, at most
 _FEWEST, _FULL = 4, 0.9  # letters of a line, and the same: their height, or they are limits and scripts
+_BRACKET, _CLEAR = 1.4, 0.4  # the same: of a bracket, at least; above a number that stands below its formula
 _ROW_GAP = 0.8  # the same: between two rows of a formula, at least
 _APART = 2.4  # the same: between two formulas, at least
 
@@ -87,7 +88,7 @@ def find_formulas(boxes: Boxes, letters: float, likely: float) -> list[Region]:
     if not len(boxes):
         return []
     parts = [boxes[row] for row in find_rows(boxes, letters) if not _is_rule(boxes[row], letters)]
-    rows = [_formula_row(line, letters) for part in parts for line in _part_lines(part, letters)]
+    rows = _with_numbers([_formula_row(line, letters) for part in parts for line in _part_lines(part, letters)])
     groups: list[list[Row]] = [[row] for row in rows[:1]]
     for before, row in pairwise(rows):
         if row.box[1] - before.box[3] > _APART * letters:
@@ -126,11 +127,51 @@ def _formula_row(boxes: Boxes, letters: float) -> Row:
     """Part the number of a formula from it: what stands apart at one end and is short."""
     whole = union(boxes)
     far = [middle for middle, width in find_gaps(boxes, letters) if width > _NUMBER_GAP * letters]
+    below = _number_below(boxes, letters)
+    if below.any():
+        return Row(whole, letters, (union(boxes[~below]), union(boxes[below])))
     across = (boxes[:, 0] + boxes[:, 2]) / 2
     for edge, number in ((far[-1:], across > max(far, default=0)), (far[:1], across < min(far, default=0))):
         if edge and number.any() and np.ptp(boxes[number][:, [0, 2]]) < _NUMBER_WIDTH * letters:
             return Row(whole, letters, (union(boxes[~number]), union(boxes[number])))
     return Row(whole, letters, (whole,))
+
+
+def _with_numbers(rows: list[Row]) -> list[Row]:
+    """Give a row the number in the next row, which had no room beside it: short, and as far to the right as any."""
+    right = max((row.box[2] for row in rows), default=0)
+    kept: list[Row] = []
+    for row in rows:
+        short = row.box[2] - row.box[0] < _NUMBER_WIDTH * row.letters and row.box[2] > right - row.letters
+        before = kept[-1] if kept else None
+        if before is not None and short and len(row.cells) == len(before.cells) == 1 and _is_right(row, before):
+            cells = (*before.cells, row.box)
+            kept[-1] = replace(before, box=union_of([before.box, row.box]), cells=cells)
+        else:
+            kept.append(row)
+    return kept
+
+
+def _is_right(row: Row, before: Row) -> bool:
+    """Say whether a row stands at the right below the one before it, no farther from it than its next line would."""
+    apart = row.box[1] - before.box[3]
+    return row.box[0] > (before.box[0] + before.box[2]) / 2 and apart < _APART * row.letters
+
+
+def _number_below(boxes: Boxes, letters: float) -> NDArray[np.bool_]:
+    """Say which strokes are a number in brackets that had no room beside its formula: alone at the bottom right."""
+    last = np.zeros(len(boxes), dtype=bool)
+    lines = find_lines(boxes, range(len(boxes)), letters)
+    if len(lines) < 2:
+        return last
+    last[list(lines[-1].strokes)] = True
+    left, top, right, _ = union(boxes[last])
+    ends = boxes[last][boxes[last, 0].argsort()][[0, -1]]
+    tall = np.diff(ends[:, [1, 3]]) > np.maximum(_BRACKET * letters, 2 * np.diff(ends[:, [0, 2]]))
+    above = boxes[~last & (boxes[:, 2] > left - letters)]
+    clear = above.size and above[:, 3].max() + _CLEAR * letters <= top
+    narrow = right - left < _NUMBER_WIDTH * letters and right >= boxes[:, 2].max() - letters
+    return last if last.sum() > 2 and tall.all() and clear and narrow else np.zeros_like(last)
 
 
 def _part_lines(boxes: Boxes, letters: float) -> list[Boxes]:

@@ -18,7 +18,7 @@ _MARGIN = 2  # pixels around a line, as the line reader sees it
 _SAMPLED_LINES, _SAMPLED_WIDTH = 5, 30.0  # lines, and times small letters of each, that tell which way up a page is
 _WIDE = 8.0  # times small letters: what stands farther apart is read apart
 _LONGEST = 1000  # pixels of a line; a longer one is read smaller
-_MOST_PIXELS = 300_000  # of a line or display; more of them cost memory and are never letters of the right size
+_MOST_PIXELS = 100_000  # of a line or display; the memory of all that are read beside it grows with the largest
 
 
 def split(row: Row) -> list[Rectangle]:

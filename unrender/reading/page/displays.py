@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from unrender.formats.marked import DISPLAY, MATH, SPACE, plain_text
+from unrender.formats.marked import DISPLAY, HEADINGS, MATH, SPACE, STYLES, plain_text
 from unrender.reading.page.places import Kind, Region, Row, union_of
 from unrender.reading.page.rows import ReadRow
 from unrender.reading.page.strokes import PROSE
@@ -25,6 +25,9 @@ _SIGNS = re.compile(r"[=<>+^_\\∑∫√≤≥≈∈]")
 _NUMBER = re.compile(r"[\d./: -]{1,12}")
 _NUMBERED = re.compile(r"\([A-Z]?[\d.]{1,6}[a-z]?\)[.,]?|[.,]?\([A-Z]?[\d.]{1,6}[a-z]?\)")
 _NUMBER_GAP = 2.5  # times the letters' height: between a formula and its number, at least
+_STOP, _LONG = re.compile(r"[.,;]"), 8  # tokens of a formula that is no word of a sentence
+_BEGINNINGS, _ENDS = (MATH[0], DISPLAY[0]), (MATH[1], DISPLAY[1])
+_AROUND = frozenset([SPACE, *HEADINGS, *STYLES["bold"], *STYLES["italic"]])
 _FOLIO = re.compile(r"(?:[Pp]age )?[-–—]? ?\d{1,4}(?: ?(?:/|of) ?\d{1,4})? ?[-–—]?")
 
 
@@ -34,9 +37,11 @@ def may_be_words(row: Row) -> bool:
 
 
 def is_words(row: ReadRow) -> bool:
-    """Say whether the line reader read words, or a number alone, and no formula."""
+    """Say whether the line reader read words, a number alone, or program code, and no formula."""
     if row.confidence < _SURE or not row.tokens or any(mark in row.tokens for mark in (MATH[0], DISPLAY[0])):
         return False
+    if row.tokens[0] == STYLES["mono"][0] and row.tokens[-1] == STYLES["mono"][1]:
+        return True
     text = _text(row)
     number = _NUMBER.fullmatch(text) or _FOLIO.fullmatch(text)
     return bool(number or (_WORD.search(text) and not _SIGNS.search(text)))
@@ -49,12 +54,26 @@ def is_numbered(row: ReadRow, places: Sequence[Row]) -> bool:
     return apart and MATH[0] in row.tokens and _NUMBERED.fullmatch(outside) is not None
 
 
+def is_display(region: Region, rows: Sequence[ReadRow]) -> bool:
+    """Say whether there is nothing but formulas in the lines of what seems text or a heading, and their numbers."""
+    if region.kind not in (Kind.TEXT, Kind.HEADING) or region.continued:
+        return False
+    return all(_is_formula(row) for row in rows)
+
+
+def _is_formula(row: ReadRow) -> bool:
+    ends = [index for index, token in enumerate(row.tokens) if token in _ENDS]
+    rest = "".join(token for token in _outside(row.tokens) if token not in _AROUND)
+    surely = bool(ends) and (DISPLAY[1] in row.tokens or ends[0] > _LONG)
+    return surely and (not rest or _STOP.fullmatch(rest) is not None or _NUMBERED.fullmatch(rest) is not None)
+
+
 def _outside(tokens: Sequence[str]) -> Iterator[str]:
     """Give the tokens that are in no formula."""
     inside = False
     for token in tokens:
-        inside = (inside or token == MATH[0]) and token != MATH[1]
-        if not inside and token != MATH[1]:
+        inside = (inside or token in _BEGINNINGS) and token not in _ENDS
+        if not inside and token not in _ENDS:
             yield token
 
 

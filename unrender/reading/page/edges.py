@@ -1,8 +1,9 @@
 """Where a formula in a line begins and ends: what is the text's and what is the formula's, next to its markers."""
 
+import re
 from collections.abc import Sequence
 
-from unrender.formats.marked import MARKERS, MATH, SPACE
+from unrender.formats.marked import MARKERS, MATH, SPACE, STYLES
 
 _SCRIPTS = frozenset("^_")
 # A formula does not begin with one of these: a number or a letter before it belongs to it.
@@ -10,6 +11,10 @@ _TIES = frozenset(
     "= < > \\le \\leq \\ge \\geq \\ne \\neq \\in \\notin \\to \\times \\cdot \\approx \\equiv \\sim \\simeq \\ll \\gg "
     "\\propto \\subset \\subseteq \\rightarrow".split()
 )
+_ITALIC = STYLES["italic"]
+_BEFORE, _BEHIND = frozenset(["", SPACE, "(", "["]), frozenset(["", SPACE, ",", ";", ":", ")", "]", "-", "--"])
+_WORDS = frozenset("aAIOyeo")  # words of one letter in some language
+_ABBREVIATION, _ITALIC_WORD = re.compile(r"[a-z](?:\.[a-z])+"), re.compile(r"[A-Z]?[a-z]{4,}")
 _WORD, _SUFFIX = 5, 3  # letters in a row that are a word, and behind a hyphen
 
 
@@ -27,6 +32,43 @@ def settle_edges(tokens: Sequence[str]) -> list[str]:
         before, formula, behind = _parted([*base, *tokens[index + 1 : end]])
         kept += [*before, *([MATH[0], *formula, MATH[1]] if formula else []), *behind]
         index = end + 1
+    return kept
+
+
+def with_lone_letters(tokens: Sequence[str]) -> list[str]:
+    """Make formulas of letters that stand alone in italics: it is how a formula of one letter is set."""
+    opening, closing = STYLES["italic"]
+    kept: list[str] = []
+    italic = inside = False
+    for index, token in enumerate(tokens):
+        italic = (italic or token == opening) and token != closing
+        inside = (inside or token == MATH[0]) and token != MATH[1]
+        before, behind = _neighbours(tokens, index)
+        alone = before in _BEFORE and behind in _BEHIND and not (before == "(" and behind == ")")
+        if italic and not inside and alone and len(token) == 1 and token.isalpha() and token not in _WORDS:
+            kept += [MATH[0], token, MATH[1]]
+        else:
+            kept.append(token)
+    return _without_empty(kept)
+
+
+def _neighbours(tokens: Sequence[str], index: int) -> tuple[str, str]:
+    """Return what stands before and behind a token, whatever its style; nothing at the ends."""
+    before = [token for token in tokens[max(0, index - 2) : index] if token not in _ITALIC]
+    behind = [token for token in tokens[index + 1 : index + 3] if token not in _ITALIC]
+    return before[-1] if before else "", behind[0] if behind else ""
+
+
+def _without_empty(tokens: Sequence[str]) -> list[str]:
+    """Leave out italics around a formula alone, or around nothing."""
+    kept: list[str] = []
+    for token in tokens:
+        kept.append(token)
+        if token == _ITALIC[1]:
+            start = len(kept) - 1 - kept[::-1].index(_ITALIC[0]) if _ITALIC[0] in kept else 0
+            inner = kept[start + 1 : -1]
+            if inner[:1] == [MATH[0]] and inner.count(MATH[0]) == 1 and inner[-1] == MATH[1]:
+                kept[start:] = inner
     return kept
 
 
@@ -55,6 +97,9 @@ def _base(kept: list[str], formula: Sequence[str]) -> list[str]:
 
 def _parted(formula: list[str]) -> tuple[list[str], list[str], list[str]]:
     """Part what stands between two markers into the text before, the formula, and the text behind."""
+    whole = "".join(formula)
+    if _ABBREVIATION.fullmatch(whole) or _ITALIC_WORD.fullmatch(whole):
+        return [_ITALIC[0], *formula, _ITALIC[1]], [], []
     words = _words_at_end(formula)
     formula, behind = formula[: len(formula) - words], formula[len(formula) - words :]
     before: list[str] = []

@@ -1,16 +1,16 @@
 """Which blocks are headings, and of which level; what only seems one is a part of a sentence, code, or an item."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from unrender.formats.marked import STYLES
+from unrender.formats.marked import SPACE, STYLES, plain_text
 from unrender.reading.page.places import Kind, Region
 from unrender.reading.page.rows import ReadRow
 
 _NUMBERED = re.compile(r"^(\d+(?:\.\d+)*)\.?\s")
 _LABEL = re.compile(r"^[(\[]?(?:\d{1,2}|[a-zA-Z])[.)\]]+\s+")
 _DEEPEST = 4
-_WORDS = 8  # of a heading with a full stop, at most
+_WORDS = 5  # of a heading with a full stop, at most
 _UNLIKELY = 0.7  # a block that is as likely text as a heading: the line reader decides
 _LARGE, _HIGH = 1.3, 2.8  # times the small letters of a page: those of a title, and its lines
 _MOST_LINES = 4  # of a title
@@ -41,6 +41,15 @@ def is_code(rows: Sequence[ReadRow], text: str) -> bool:
     """Say whether all lines are in typewriter type and hold signs of program code."""
     mono = all(row.tokens and row.tokens[0] == _MONO[0] and row.tokens[-1] == _MONO[1] for row in rows)
     return mono and _CODE.search(text) is not None
+
+
+def find_headings(rows: Sequence[ReadRow]) -> Iterator[int]:
+    """Give the lines of a heading at which another one begins, with a number of its own."""
+    texts = [plain_text(row.tokens).replace(SPACE, " ") for row in rows]
+    numbers = [_NUMBERED.match(text) for text in texts]
+    for index, number in enumerate(numbers):
+        if index and numbers[0] and number and texts[index][number.end() :][:1].isupper():
+            yield index
 
 
 def heading_level(text: str, *, title: bool) -> int:

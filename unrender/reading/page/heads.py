@@ -12,6 +12,8 @@ _TOGETHER = 2.0  # times small letters: what stands nearer in a line is of one k
 _PARTED = 6.0  # the same: parts of a running head stand at least so far apart
 _CLEAR, _NEXT = 1.3, 1.2  # times the usual distance of rows: of a running head from the body, and of the body's rows
 _LONG = 0.5  # of the width of the next row: such a row is no page number
+_DISPLAYED = 0.5  # share of what stands beside a number: above, it is the number of a formula
+_OUTERMOST = 4  # rows at either end among which they stand
 _ROWS = 2  # rows at either end that may be running ones
 
 
@@ -30,10 +32,21 @@ def settle_heads(page: Strokes, members: NDArray[np.int64]) -> None:
                 votes = np.bincount(kinds, page.boxes[group, 2] - page.boxes[group, 0])
                 page.decide(group, int(votes.argmax()))
     rows = _rows(lines, page.letters)
+    _keep_to_the_ends(page, rows)
     usual = float(np.median([_distance(one, rows[number + 1 :]) for number, one in enumerate(rows[:-1])] or [0]))
     for ends, kind in ((rows, Kind.HEADER), (rows[::-1], Kind.FOOTER)):
-        for number in range(min(_ROWS, len(ends) - 1)):
+        for number in reversed(range(min(_ROWS, len(ends) - 1))):
             _settle_row(page, ends[number], ends[number + 1 :], kind, usual)
+
+
+def _keep_to_the_ends(page: Strokes, rows: Sequence[Line]) -> None:
+    """Give what seems a running head or foot and stands in the midst of a page to the body, to a formula beside it."""
+    for row in rows[_OUTERMOST:-_OUTERMOST]:
+        strokes = np.array(row.strokes)
+        running = np.isin(page.kinds[strokes], FURNITURE)
+        if running.any():
+            displayed = (page.kinds[strokes[~running]] == Kind.FORMULA).any()
+            page.decide(strokes[running], Kind.FORMULA if displayed else Kind.TEXT)
 
 
 def _rows(lines: Sequence[Line], letters: float) -> list[Line]:
@@ -56,8 +69,11 @@ def _settle_row(page: Strokes, row: Line, inner: Sequence[Line], kind: Kind, usu
     if running.all():
         followed = not np.isin(page.kinds[list(inner[0].strokes)], FURNITURE).any()
         long = row.box[2] - row.box[0] > _LONG * (inner[0].box[2] - inner[0].box[0])
-        if followed and long and not parted and distance < _NEXT * usual:
+        flush = abs(row.box[0] - inner[0].box[0]) < page.letters
+        if followed and (long or flush) and not parted and distance < _NEXT * usual:
             page.decide(strokes, Kind.TEXT)
+    elif running.any() and (page.kinds[strokes[~running]] == Kind.FORMULA).mean() > _DISPLAYED:
+        page.decide(strokes[running], Kind.FORMULA)
     elif running.any() and parted and distance > _CLEAR * max(usual, page.letters):
         page.decide(strokes[~running], kind)
 

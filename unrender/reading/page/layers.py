@@ -19,7 +19,7 @@ from unrender.reading.page.signs import Sign, are_level, split_formulas, write_f
 
 _AGREEING = 0.4  # of its length may differ for a piece of text to be the same
 _FEW, _MOSTLY, _WORD = 3, 0.5, re.compile(r"[^\W\d_]{3,}")
-_LETTERS = re.compile(r"[^\W\d_]{2}")
+_TYPED = re.compile(r"[^\W\d_]{2}|[#$%&@]")  # what text has and formulas have not
 _MATHEMATICAL = re.compile("[\u0370-\u03ff\u2032-\u2037\u2100-\u214f\u2190-\u23ff\U0001d400-\U0001d7ff]")
 _LEADERS = re.compile(r"(?:\s*\.){5,}\s*")
 _SHAPED = frozenset(
@@ -138,7 +138,7 @@ def corrected(tokens: Sequence[str], signs: Sequence[Sign], *, typed: bool = Fal
         shown = signs[where[offsets[start]] : where[offsets[stop]]]
         span = "".join(sign.text for sign in shown)
         whole = _is_whole(signs, where[offsets[start]], where[offsets[stop]])
-        if not is_text and typed and (_is_words(own, shown) or (whole and _has_letters(shown))):
+        if not is_text and typed and (_is_words(own, shown) or (whole and _is_typed(shown))):
             right += 1
             result += _tokens(span.strip())
         elif not is_text and typed and (formula := _same_formula(tokens[start:stop], shown)) is not None:
@@ -173,11 +173,11 @@ def _is_whole(signs: Sequence[Sign], start: int, stop: int) -> bool:
     return not any(one and other and one[0].text.isalnum() and other[0].text.isalnum() for one, other in edges)
 
 
-def _has_letters(shown: Sequence[Sign]) -> bool:
-    """Say whether there are letters that follow one another, and all signs are in fonts of text."""
+def _is_typed(shown: Sequence[Sign]) -> bool:
+    """Say whether all signs are in fonts of text, among them letters that follow one another or signs of text."""
     span = "".join(sign.text for sign in shown)
     known = not any(sign.formula or sign.text == UNKNOWN for sign in shown) and not _MATHEMATICAL.search(span)
-    return known and _LETTERS.search(span) is not None
+    return known and _TYPED.search(span) is not None
 
 
 def _same_formula(read: Sequence[str], shown: Sequence[Sign]) -> list[str] | None:

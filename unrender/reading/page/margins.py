@@ -29,7 +29,7 @@ _TINY = 0.8  # the same: digits so low are no letters of a word, however near it
 _DOT, _DOT_STEP = 0.5, 3.0  # times the height of small letters: how large the dots of leaders are, how far apart
 _LEVEL, _UNEVEN = 0.15, 0.12  # the same: how far their feet and their distances differ at most
 _UNEVEN_PIXELS = 1.5
-_FEWEST_DOTS = 5
+_FEWEST_DOTS = 6  # a comma, three dots and a comma are five
 _ABOVE, _BELOW, _APART, _NUMBER = 1.8, 0.5, 6.0, 10.0  # times small letters: around the feet of a line with leaders
 _OTHERS = 0.12  # share of other strokes that may stand between them: what spans the columns
 
@@ -87,7 +87,7 @@ def _reached(boxes: Boxes, edge: int, letters: float) -> int:
 
 
 def leader_dots(boxes: Boxes, letters: float) -> NDArray[np.bool_]:
-    """Say which strokes are dots in a row of at least five, each as far from the next."""
+    """Say which strokes are dots in a row of at least six, each as far from the next."""
     found = np.zeros(len(boxes), dtype=bool)
     sizes = boxes[:, 2:] - boxes[:, :2]
     dots = np.flatnonzero((sizes <= _DOT * letters).all(axis=1))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.engines import Cells
+from unrender.reading.page.abreast import part_abreast
 from unrender.reading.page.blocks import BEGINS, find_formulas, find_rows, give_numbers, join_blocks
 from unrender.reading.page.columns import Part, find_parts
 from unrender.reading.page.heads import settle_heads
@@ -31,6 +32,7 @@ _BRIDGE = (-6.0, -1.2, 6.0, 0.4)  # the same: how far around themselves a leader
 _LINE_HEIGHT = 2.6  # times the letters' height: of a line of text, at most
 _SURELY = 0.9  # a formula where a line of text would begin
 _BESIDE, _PART = 1.5, 0.5  # the same: how close; and of the width of a display, how much of it is added at most
+_WORDS = (*PROSE, Kind.CODE, Kind.TABLE)  # what may be words, whatever they seem
 _INLINE = 0.35  # share of the ink beside a formula that is text: above, the formula stands in the text
 
 
@@ -109,7 +111,9 @@ def _in_order(
         members = members[~displayed]
         lines = [_line_region(page, line) for line in find_lines(page.boxes, members.tolist(), page.letters)]
         inner = [whole for whole, home in zip(wholes, whole_homes, strict=True) if home == number]
-        regions = join_blocks([*give_numbers(lines, formulas, page.letters), *inner], part.column)
+        pieces = [*give_numbers(lines, formulas, page.letters), *inner]
+        groups = part_abreast(pieces, page.letters)
+        regions = [region for group in groups for region in join_blocks(group, part.column)]
         if regions and regions[0].kind == Kind.TEXT:
             regions[0] = replace(regions[0], continued=regions[0].rows[0].begins < BEGINS)
         yield from regions
@@ -135,7 +139,7 @@ def _stands_in_text(page: Strokes, inside: NDArray[np.int64], others: NDArray[np
     """Say whether there is as much text beside a formula that it must be a part of that line."""
     top, bottom = page.boxes[inside, 1].min(), page.boxes[inside, 3].max()
     middles = (page.boxes[others, 1] + page.boxes[others, 3]) / 2
-    beside = others[(middles > top) & (middles < bottom) & np.isin(page.kinds[others], PROSE)]
+    beside = others[(middles > top) & (middles < bottom) & np.isin(page.kinds[others], _WORDS)]
     widths = page.boxes[:, 2] - page.boxes[:, 0]
     text = float(widths[beside].sum())
     return text > _INLINE * (text + float(widths[inside].sum()))

@@ -31,7 +31,7 @@ from unrender.formats.marked import (
     join_lines,
     write_formula,
 )
-from unrender.reading.page.edges import settle_edges
+from unrender.reading.page.edges import settle_edges, with_lone_letters
 from unrender.reading.page.places import Row
 from unrender.tokens import Tokenizer
 
@@ -90,7 +90,9 @@ def read_row(decoded: Decoded, tokenizer: Tokenizer, *, display: bool = False) -
     """Take the tokens of a line, or of a displayed formula without markers, from what the decoder wrote."""
     pieces = [tokenizer.piece(token).strip() for token in decoded.tokens]
     kept, looped = without_loop(pieces)
-    tokens = (DISPLAY[0], *kept, DISPLAY[1]) if display else tuple(settle_edges(enclosed(balanced(kept))))
+    tokens = (
+        (DISPLAY[0], *kept, DISPLAY[1]) if display else tuple(with_lone_letters(settle_edges(enclosed(balanced(kept)))))
+    )
     logs = [*decoded.log_probabilities[: len(kept)], decoded.end_log_probability]
     sure = math.exp(sum(logs) / len(logs))
     return ReadRow(tokens, sure, looped, not decoded.complete and not looped)

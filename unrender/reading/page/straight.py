@@ -35,6 +35,7 @@ _LIGHTEST = 99  # percentile of a box's pixels: its letters
 _SHADE, _TWO_SHADES = 32, 0.85  # how far pixels of one shade differ, and how many are of the two shades of a box
 _SPREAD = 0.12  # heights this near belong to letters of one size
 _SQUARE = 0.8  # share of the commonest strokes that are as wide as high: more are no letters
+_MUCH_LARGER = 2.0  # times the commonest letters: where larger ones fill more of the page, they are its letters
 _DOTS = 1.6  # times the height of dots: letters are higher
 
 
@@ -81,7 +82,9 @@ def straighten(image: Image.Image, *, lying: bool = True) -> Straight:
         return Straight(np.asarray(gray), 0.0, 0.0, 0, *image.size)
     angle, sideways = _measure_skew(np.asarray(gray), letters, lying=lying)
     turns = 1 if sideways else 0
-    gray = _turned(gray, turns)
+    if turns:
+        gray = _turned(gray, turns)
+        letters = letter_height(np.asarray(gray)) or letters  # those of a page on its side are as high as they are wide
     if abs(angle) > _LEVEL:
         gray = gray.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
     else:
@@ -158,6 +161,9 @@ def letter_height(gray: Gray) -> float:
     square = np.abs(widths - heights) <= max(1.0, _SPREAD * found)
     if found and square[alike].mean() > _SQUARE:  # dots of leaders: letters differ in width
         found = _commonest(heights[heights > _DOTS * found]) or found
+    larger = heights[heights > _MUCH_LARGER * found]
+    if larger.sum() > heights[np.abs(heights - found) <= max(1.0, _SPREAD * found)].sum():  # those were of a figure
+        found = _commonest(larger) or found
     return float(found * step)
 
 
