@@ -78,22 +78,22 @@ FORMULA = PreparedCourse(
 # What people bring, for a model that can read already: give it with --start. Everything is enlarged, as the reader
 # enlarges it (`models/formula.py`); labels are not smoothed, so that a reading that is right is sure.
 _PEOPLE = (
-    ("everyday", 0.07), ("matrices", 0.03), ("articles", 0.035), ("lines", 0.045), ("symbols", 0.03),
-    ("browser", 0.07), ("mathjax", 0.03), ("plots", 0.045), ("fonts", 0.03),
-    ("short", 0.02), ("display", 0.085), ("short-hand", 0.02), ("display-hand", 0.11),
-    ("printed-train", 0.1), ("handwritten-train", 0.12), ("crohme", 0.09), ("pens", 0.11),
+    ("everyday", 0.06), ("matrices", 0.03), ("articles", 0.03), ("lines", 0.055), ("symbols", 0.035),
+    ("browser", 0.075), ("mathjax", 0.03), ("plots", 0.04), ("fonts", 0.03),
+    ("short", 0.02), ("display", 0.1), ("short-hand", 0.02), ("display-hand", 0.115),
+    ("printed-train", 0.09), ("handwritten-train", 0.11), ("crohme", 0.08), ("pens", 0.1),
 )  # fmt: skip
 FURTHER = replace(
     FORMULA,
     stages=(
         Stage(
-            samples=57_000,
+            samples=130_000,
             max_tokens=150,
             batch=20,
             cost=300_000,
             largest=26_000,
             mix=_PEOPLE,
-            learning_rate=0.5,
+            learning_rate=0.6,
             fade=0.01,
         ),
     ),
@@ -101,11 +101,11 @@ FURTHER = replace(
         FORMULA.recipe,
         naming=0.3,
         smoothing=0.0,
-        samples=57_000,
+        samples=130_000,
         schedule=Schedule(peak=1e-3, warm_up=300),
         half=True,
-        seed=15,
-        validate_seconds=2400,
+        seed=19,
+        validate_seconds=1800,
     ),
     augmentation=replace(_VARIED, scale=1.0, smallest=0.85, largest=1.55, coarse=0.12, photographed=0.12),
     quick=60,
@@ -130,13 +130,15 @@ PAGE = PreparedCourse(
 )
 
 # The page reader further: give it with --start. What it misreads most are formulas within lines.
-_MORE_FORMULAS = (("lines", 0.6), ("math-lines", 0.4))
+_MORE_FORMULAS = (("lines", 0.5), ("math-lines", 0.5))
 PAGE_FURTHER = replace(
     PAGE,
     stages=(
-        Stage(samples=20_000, max_tokens=160, batch=16, cost=300_000, mix=_MORE_FORMULAS, learning_rate=0.6, fade=0.01),
+        Stage(
+            samples=16_000, max_tokens=160, batch=16, cost=300_000, mix=_MORE_FORMULAS, learning_rate=0.75, fade=0.01
+        ),
     ),
-    recipe=replace(PAGE.recipe, smoothing=0.0, samples=20_000, half=True, seed=44, validate_seconds=3600),
+    recipe=replace(PAGE.recipe, smoothing=0.0, samples=16_000, half=True, seed=61, validate_seconds=1800),
     augmentation=replace(_SET_LINES, scale=1.0, smallest=0.85, largest=1.4),
     quick=60,
 )
