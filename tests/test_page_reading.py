@@ -168,6 +168,17 @@ def test_what_the_formula_reader_wrote_stays_in_its_order():
     assert write_display([row.tokens]) == "n_1 = (a + \\frac{b}{c})^2 - 1"
 
 
+def test_the_cells_of_an_array_in_a_display_are_no_rows_to_align():
+    cases = r"F = \left\{ \begin{array} { l l } { 1 } & { x > 0 } \\ { 0 } & { x = 0 } \end{array} \right."
+    display = ["<d>", *cases.split(), "</d>"]
+    readable = r"F = \begin{cases} 1 & x > 0 \\ 0 & x = 0 \end{cases}"
+    assert write_display([display]) == readable
+    second = "<d> = G </d>".split()
+    assert write_display([display, second]) == (
+        "\\begin{aligned}\n" + readable.replace("F =", "F & =", 1) + " \\\\\n& = G\n\\end{aligned}"
+    )
+
+
 def test_code_is_indented_as_it_stands_and_not_as_it_was_read():
     rows = [Row((10, 0, 50, 9), 5.0), Row((42, 12, 90, 21), 5.0)]  # eight pixels to a character
     assert write_code(["  if x:", "return"], rows) == "if x:\n    return"

@@ -8,7 +8,8 @@ import math
 import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
+from operator import itemgetter
 from statistics import median
 
 import numpy as np
@@ -48,6 +49,7 @@ _STOPS = (".", ",", ";", ":")
 _TAG = re.compile(r"[(\[]([A-Za-z]?[.\d]{1,7}[a-z\u2019]?)[)\]]$|^([.\d]{1,6})$")
 _TAG_BEFORE = re.compile(r"[(\[]([A-Za-z]?[.\d]{1,7}[a-z]?)[)\]]([.,;:])")
 _NUMBER_INSIDE = re.compile(r"[,.;] \( (?:[\d.a-z] ){1,6}\)$")
+_BEGIN, _END = "\\begin{", "\\end{"
 _OPENING, _CLOSING = frozenset(["{", "\\{", "(", "["]), frozenset(["}", "\\}", ")", "]"])
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _LAST_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"[a-zß-ÿ]+")
@@ -217,7 +219,7 @@ def _aligned(tokens: Sequence[str]) -> list[str]:
     """Put the sign of alignment before the first relation that stands in no bracket."""
     depth = 0
     for index, token in enumerate(tokens):
-        depth += (token in _OPENING) - (token in _CLOSING)
+        depth += (token in _OPENING or token.startswith(_BEGIN)) - (token in _CLOSING or token.startswith(_END))
         if depth == 0 and token in _RELATIONS:
             return [*tokens[:index], "&", *tokens[index:]]
     return list(tokens)
@@ -229,9 +231,11 @@ def _row(tokens: Sequence[str], tag: str) -> str:
 
 
 def _sides(tokens: Sequence[str]) -> Iterator[str]:
-    """Write what stands on either side of the sign of alignment, and the sign."""
-    for is_sign, part in groupby(tokens, key=lambda token: token == "&"):
-        yield "&" if is_sign else write_formula(list(part))
+    """Write what stands on either side of the sign of alignment, and the sign; one between cells is the formula's."""
+    depths = accumulate(token.startswith(_BEGIN) - token.startswith(_END) for token in tokens)
+    signs = (token == "&" and not depth for token, depth in zip(tokens, depths, strict=True))
+    for is_sign, part in groupby(zip(signs, tokens, strict=True), key=itemgetter(0)):
+        yield "&" if is_sign else write_formula([token for _, token in part])
 
 
 def settle_hyphens(pieces: Sequence[Sequence[ReadRow]]) -> list[tuple[ReadRow, ...]]:
