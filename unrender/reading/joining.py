@@ -34,11 +34,11 @@ def join_rows(found: Sequence[tuple[Block, ...]], beside: Sequence[bool]) -> tup
 def _below_one_another(rows: Sequence[Row]) -> Iterator[Token]:
     """Put rows into an array, aligned at their first relation where each has one."""
     relations = [_first_relation(row) for row in rows]
-    aligned = all(place is not None for place in relations)
+    aligned = all(index is not None for index in relations)
     yield from _plain("\\begin{array}", "{", *(_ALIGNED if aligned else _LISTED), "}")
-    for row, place in zip(rows, relations, strict=True):
+    for row, index in zip(rows, relations, strict=True):
         if aligned:
-            yield from (*row[:place], *_plain("&"), *row[place:])
+            yield from (*row[:index], *_plain("&"), *row[index:])
         else:
             yield from row
         yield from _plain("\\\\")
@@ -46,7 +46,7 @@ def _below_one_another(rows: Sequence[Row]) -> Iterator[Token]:
 
 
 def _first_relation(row: Row) -> int | None:
-    """Return where the first relation stands that is not inside of something."""
+    """Return the index of the first relation that is not inside of something."""
     depth = 0
     for index, token in enumerate(row):
         text = token.text.strip()
