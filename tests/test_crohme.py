@@ -4,7 +4,8 @@ import numpy as np
 
 from unrender.images.pen_strokes import InkSymbol, parse_ink
 from unrender.models.formula import formula
-from unrender.training.formula.crohme import DRAWINGS, match, pictures
+from unrender.training.formula.crohme import DRAWINGS, LENT_DRAWINGS, lend, match, pictures
+from unrender.training.formula.writers import PenSymbol, Writers
 
 # The fraction 1 / x: written from the bar, read from the fraction.
 INKML = b"""<ink xmlns="http://www.w3.org/2003/InkML">
@@ -61,3 +62,25 @@ def test_boxes_hold_the_ink_of_their_tokens_in_every_drawing():
             assert inside.size > 0
             assert inside.min() < 128
     assert len({gray.shape for gray, _ in drawn}) > 1
+
+
+def test_symbols_are_lent_by_others_and_stay_in_their_place():
+    ink = parse_ink(INKML, "x")
+    ring = np.array([[np.cos(angle), np.sin(angle)] for angle in np.linspace(0, 6, 20)])
+    writers = Writers([PenSymbol(name, "b", (ring,)) for name in ("1", "x", "-")])
+    rng = np.random.default_rng(0)
+    drawn = [lend(ink, writers.hand(rng), rng) for _ in range(40)]
+    changed = {
+        symbol.label
+        for one in drawn
+        for symbol, own in zip(one.symbols, ink.symbols, strict=True)
+        if symbol.strokes is not own.strokes
+    }
+    assert changed == {"1", "x"}  # a bar stays
+    for one in drawn:
+        assert sum(len(symbol.strokes) for symbol in one.symbols) == len(one.strokes)
+        for symbol, own in zip(one.symbols, ink.symbols, strict=True):
+            middle, before = (np.concatenate(mark.strokes) for mark in (symbol, own))
+            assert np.abs((middle.min(0) + middle.max(0) - before.min(0) - before.max(0)) / 2).max() < 5
+    count = len(list(pictures(ink, TOKENS, formula(10).image, rng, writers)))
+    assert count == DRAWINGS + LENT_DRAWINGS

@@ -7,6 +7,8 @@ from unrender import latex
 from unrender.tokens import LatexTokenizer
 from unrender.training.augment import Augmentation
 from unrender.training.formula.everyday import make_up, stack
+from unrender.training.formula.rarities import make_rare
+from unrender.training.formula.renderers import draw_with_matplotlib
 from unrender.training.formula.texts import is_validation_paper, read_articles, read_formulas, vocabulary
 from unrender.training.photographs import photograph
 
@@ -27,6 +29,31 @@ def test_made_up_formulas_are_well_formed_and_in_the_vocabulary(tokenizer):
 def test_they_have_what_papers_lack(tokenizer):
     tokens = {token for formula in make_up(2000, tokenizer) for token in formula.text.split()}
     assert {"\\iint", "\\oint", "\\emptyset", "\\exists", "\\left\\lfloor", "\\rightleftharpoons", "\\div"} <= tokens
+
+
+def test_rare_signs_are_made_up_often(tokenizer):
+    made = [formula.text.split() for formula in make_up(2000, tokenizer, make_rare)]
+    assert len(made) > 1900
+    for sign in (
+        "\\underbrace",
+        "\\lfloor",
+        "\\iint",
+        "\\overline",
+        "\\hbar",
+        "\\exists",
+        "\\vec",
+        "\\rightleftharpoons",
+    ):
+        assert sum(sign in tokens for tokens in made) >= 10
+    assert sum(tokens[:4] == ["{", "}", "^", "{"] for tokens in made) >= 20  # prescripts
+    assert sum(len(tokens) == 1 for tokens in made) >= 50
+
+
+def test_matplotlib_is_asked_in_a_spelling_whose_scripts_it_sees():
+    texts = ("x _ { a } ^ { 2 } + y", "x_{a}^{2} + y", "x a 2 + y")
+    spaced, close, flat = map(np.array, draw_with_matplotlib(texts, np.random.default_rng(0)))
+    assert np.array_equal(spaced, close)
+    assert spaced.shape[0] > flat.shape[0]
 
 
 def test_lines_are_stacked_in_order(tokenizer):

@@ -12,7 +12,8 @@
 | typeset-held | formulas of papers that no model is trained on |
 | crohme | real pen strokes |
 | pens | formulas laid out by TeX, written with the strokes of real pens |
-| everyday, matrices, articles, lines | formulas made up by rule, out of TeX articles, and several below one another |
+| everyday, matrices, rare | formulas made up by rule: of all kinds, matrices, and around signs that are rare |
+| articles, lines | out of TeX articles, and several formulas below one another |
 | browser, plots, mathjax | formulas of all these kinds drawn by Chromium (KaTeX, MathML), matplotlib, MathJax |
 """
 
@@ -33,9 +34,10 @@ from unrender.training.data import BOXES, CacheWriter, Gray, Sample, watched
 from unrender.training.formula import crohme
 from unrender.training.formula.everyday import make_up, matrices, stack
 from unrender.training.formula.handwriting import GlyphBank, compose, fit, harvest
-from unrender.training.formula.pen_set import make_pens
+from unrender.training.formula.pen_set import gather_writers, make_pens
 from unrender.training.formula.pens import as_read, fits
 from unrender.training.formula.pointing import annotate
+from unrender.training.formula.rarities import make_rare
 from unrender.training.formula.renderers import renderer
 from unrender.training.formula.texts import (
     MAX_TOKENS,
@@ -48,6 +50,7 @@ from unrender.training.formula.texts import (
     stands_alone,
     unify,
 )
+from unrender.training.formula.writers import Writers
 from unrender.typesetting import FONTS, Style, lay_out
 from unrender.typesetting.pictures import crop_to_ink, typeset
 
@@ -60,7 +63,7 @@ _SETTINGS = 2  # how often an official label is set in another font
 _SYMBOL_SETTINGS = 12  # how often a symbol is set by itself
 _HAND_SCALES = (1.1, 1.22)  # the handwritten pictures are drawn larger than the printed ones
 _SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 120_000, 24_000, 46_000, 36_000, 2_000
-_EVERYDAY, _MATRICES, _LINES, _DRAWN = 36_000, 6_000, 16_000, 20_000
+_EVERYDAY, _MATRICES, _RARE, _LINES, _DRAWN = 36_000, 6_000, 12_000, 16_000, 20_000
 _OFFICIAL = ("printed", "handwritten")
 _LAYOUT_DPI = 100
 
@@ -92,12 +95,15 @@ def make(source: Path, out: Path | None = None) -> Path:
     bank = _make_bank(folder, official["handwritten"])
     labels = [Formula(label, 0, display=True) for _, label in official["printed"] if is_learnable(label, tokenizer)]
     symbols = [Formula(token, 0, display=False) for token in tokenizer.tokens if stands_alone(token)]
-    _make_crohme(folder, source / "crohme-train", tokenizer)
     articles = list(read_articles(source / "planetmath-tex", tokenizer))
     made = list(make_up(_EVERYDAY, tokenizer))
+    rare = list(make_up(_RARE, tokenizer, make_rare))
     lines = list(stack(_LINES, [*articles, *made, *inline[:40_000]], tokenizer))
     pools = made, inline[_SHORT + _SHORT_HAND :], display
-    make_pens(folder / "pens", source, pools, tokenizer, progress=lambda jobs, total: watched(jobs, "pens", total))
+    if (source / "crohme-train").exists():
+        writers = gather_writers(folder, source)
+        _make_crohme(folder, source / "crohme-train", tokenizer, Writers.load(writers))
+        make_pens(folder / "pens", writers, pools, tokenizer, progress=lambda jobs, total: watched(jobs, "pens", total))
     plans = {
         "short": _Plan(inline[:_SHORT]),
         "short-hand": _Plan(inline[_SHORT : _SHORT + _SHORT_HAND], bank),
@@ -109,19 +115,20 @@ def make(source: Path, out: Path | None = None) -> Path:
         "articles": _Plan(articles, plain=0.6),
         "everyday": _Plan(made, plain=0.5),
         "matrices": _Plan(list(make_up(_MATRICES, tokenizer, matrices)), plain=0.5),
+        "rare": _Plan(rare, plain=0.4),
         "lines": _Plan(lines, plain=0.6),
     }
     for name, plan in plans.items():
         _make_set(folder / name, plan, tokenizer)
     rng = np.random.default_rng(2)
-    quarter = _DRAWN // 4
+    share = _DRAWN // 5
     people = [
         pool[int(index)]
-        for pool in (articles, made, inline, display)
-        for index in rng.integers(len(pool), size=quarter)
+        for pool in (articles, made, rare, inline, display)
+        for index in rng.integers(len(pool), size=share)
     ]
     _make_drawn(folder / "browser", people, tokenizer)
-    _make_drawn(folder / "plots", people[: 2 * quarter : 3], tokenizer)
+    _make_drawn(folder / "plots", people[: 3 * share : 3], tokenizer)
     _make_drawn(folder / "mathjax", people[1::4], tokenizer)
     official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
     for name in (*plans, "browser", "plots", "mathjax", *official_sets):
@@ -192,9 +199,9 @@ def _make_bank(folder: Path, pairs: Sequence[Pair]) -> Path:
     return path
 
 
-def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer) -> None:
+def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer, writers: Writers) -> None:
     target = folder / "crohme"
-    if (target / "index.npy").exists() or not source.exists():
+    if (target / "index.npy").exists():
         return
     rng, prep = np.random.default_rng(0), formula_model(tokenizer.size).image
     writer = CacheWriter(target, tokenizer.tokens)
@@ -202,7 +209,7 @@ def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer) -> None:
         text = unify(example.target)
         if text is None or tokenizer.unknown(text) or len(text.split()) > MAX_TOKENS:
             continue
-        for gray, boxes in crohme.pictures(read_ink(example.path), text.split(), prep, rng):
+        for gray, boxes in crohme.pictures(read_ink(example.path), text.split(), prep, rng, writers):
             if fits(gray):
                 writer.add(Sample(gray, tuple(tokenizer.encode(text)), boxes=boxes))
     writer.close()

@@ -32,7 +32,6 @@ _DISPLAYED = 0.7  # share of the runs in display style
 _FORMULAS = 26_000
 _CHUNK = 400  # formulas to one run of TeX
 _PROCESSES = 2
-_WRITERS = "writers.npz"
 
 Drawn = tuple[Gray, Boxes] | None  # None stands for a formula that could not be written
 Progress = Callable[[Iterable[list[Drawn]], int], Iterable[list[Drawn]]]
@@ -49,18 +48,26 @@ class Job:
     number: int
 
 
+def gather_writers(folder: Path, source: Path) -> Path:
+    """Gather who wrote what from the raw sets under `source`, unless that was done."""
+    path = folder / "writers.npz"
+    if not path.exists():
+        gather(source, cache_folder() / "node" / "node_modules" / "@fontsource").save(path)
+    return path
+
+
 def make_pens(
-    folder: Path, source: Path, pools: Sequence[Sequence[Formula]], tokenizer: LatexTokenizer, *, progress: Progress
+    folder: Path, writers: Path, pools: Sequence[Sequence[Formula]], tokenizer: LatexTokenizer, *, progress: Progress
 ) -> None:
     """Write formulas of all pools, in equal shares; the folder is there whole or not at all.
 
     `progress` may watch the jobs go by, told how many there are; it must pass them on.
     """
-    if (folder / "index.npy").exists() or not (source / "crohme-train").exists():
+    if (folder / "index.npy").exists():
         return
     partial = folder.with_name(f"{folder.name}.partial")
     writer = CacheWriter(partial, tokenizer.tokens)
-    jobs = _plan(partial, source, pools, formula_model(tokenizer.size).image)
+    jobs = _plan(writers, pools, formula_model(tokenizer.size).image)
     with get_context("spawn").Pool(_PROCESSES) as pool:
         for job, found in zip(jobs, progress(pool.imap(_work, jobs), len(jobs)), strict=True):
             for formula, drawn in zip(job.formulas, found, strict=True):
@@ -74,17 +81,14 @@ def make_pens(
     partial.rename(folder)
 
 
-def _plan(folder: Path, source: Path, pools: Sequence[Sequence[Formula]], prep: ImagePrep) -> list[Job]:
-    """Gather the writers, unless that was done, and share the formulas out."""
-    path = folder / _WRITERS
-    if not path.exists():
-        gather(source, cache_folder() / "node" / "node_modules" / "@fontsource").save(path)
+def _plan(writers: Path, pools: Sequence[Sequence[Formula]], prep: ImagePrep) -> list[Job]:
+    """Share the formulas out to runs of TeX."""
     share = _FORMULAS // len(pools)
     formulas = [formula for pool in pools for formula in islice(can_be_written(pool), share)]
     formulas = [formulas[index] for index in np.random.default_rng(5).permutation(len(formulas))]
-    shapes = read_shapes(Writers.load(path).names)
+    shapes = read_shapes(Writers.load(writers).names)
     starts = range(0, len(formulas), _CHUNK)
-    return [Job(formulas[start : start + _CHUNK], path, shapes, prep, start) for start in starts]
+    return [Job(formulas[start : start + _CHUNK], writers, shapes, prep, start) for start in starts]
 
 
 def can_be_written(formulas: Iterable[Formula]) -> Iterator[Formula]:

@@ -94,7 +94,7 @@ def write(layout: Layout, shapes: Shapes, hand: Hand, manner: Manner, rng: np.ra
         own = hand.take(piece.name) or _made(piece.name)
         if own is None:
             return None
-        placed = _place(_spread(piece, manner, size), own, manner, rng)
+        placed = put(_spread(piece, manner, size), own, manner, rng)
         placed = tuple(_sway(points, manner, size) for points in placed)
         strokes += placed
         box = bounds(placed)
@@ -158,7 +158,7 @@ def _spread(piece: Piece, manner: Manner, size: float) -> Piece:
     return replace(piece, box=(x - width / 2, y - height / 2, x + width / 2, y + height / 2))
 
 
-def _place(piece: Piece, own: Strokes, manner: Manner, rng: np.random.Generator) -> Strokes:
+def put(piece: Piece, own: Strokes, manner: Manner, rng: np.random.Generator) -> Strokes:
     """Bring somebody's strokes to a place, a little different each time."""
     if piece.name == ROOT:
         return _place_root(piece, own, rng)

@@ -40,6 +40,13 @@ MATH_FONTS = (
 MATHJAX_FONTS = ("tex", "modern")
 HELD_FONTS = ("LibertinusMath-Regular.otf", "Erewhon-Math.otf")
 _MATPLOTLIB_FONTS = ("dejavusans", "dejavusans", "dejavuserif", "cm", "stix", "stixsans")
+_IN_MATHTEXT = (
+    ("\\operatorname*", "\\operatorname"),
+    ("\\cal ", "\\mathcal "),
+    ("~", "\\ "),
+    ("_ {", "_{"),  # with the space, scripts stand on the line
+    ("^ {", "^{"),
+)
 _CHROMIUM = "/usr/bin/chromium"
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 _PAGE_WIDTH = 1800
@@ -186,7 +193,7 @@ def _for_matplotlib(formula: str) -> str | None:
         name in formula for name in ("\\begin", "\\\\", "\\atop", "\\fbox", "\\underbrace", "\\overbrace", "\\stackrel")
     ):
         return None
-    for ours, theirs in (("\\operatorname*", "\\operatorname"), ("\\cal ", "\\mathcal "), ("~", "\\ ")):
+    for ours, theirs in _IN_MATHTEXT:
         formula = formula.replace(ours, theirs)
     return formula
 

@@ -26,7 +26,7 @@ _FONT = "font "
 _WRITER = re.compile(rb'type="writer">\s*([^<]*?)\s*<')
 _SESSION = re.compile(r"\d+-\d+(?=-)")  # MathBrush files are named by session, and a session has one writer
 _NOBODY = frozenset({"", "?", "Unknown"})
-_SPELLING = {r"\lt": "<", r"\gt": ">"}
+SPELLING = {r"\lt": "<", r"\gt": ">"}
 _WHOLE_WORDS = frozenset(r"\sin \cos \tan \log \lim \ldots".split())  # TeX sets them letter by letter
 _KNOWN_FOR = 15  # symbols that a writer must have to write a formula
 _ENOUGH = 20  # samples by pens: fonts are not needed
@@ -146,7 +146,7 @@ def read_crohme(folder: Path) -> Iterator[PenSymbol]:
         except ImageError:
             continue  # one file of the package is no XML
         for symbol in ink.symbols:
-            name = _SPELLING.get(symbol.label, symbol.label)
+            name = SPELLING.get(symbol.label, symbol.label)
             if name not in _WHOLE_WORDS:
                 yield PenSymbol(name, _writer(path, data), symbol.strokes)
 
