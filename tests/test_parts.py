@@ -57,6 +57,15 @@ def test_what_is_left_beside_is_right_of_all_that_was_read():
     assert strokes(*moved(UPPER, 60, 0), *UPPER, unread=2).left_beside() is None
 
 
+def test_a_number_far_beside_is_found_by_the_count_of_its_strokes():
+    row = strokes(*UPPER, *moved(UPPER, 26, 0), *moved(UPPER, 90, 0))
+    every = np.ones(6, dtype=np.bool_)
+    assert row.apart_beside(every, 2) == (87, -3, 113, 13)
+    assert row.apart_beside(every, 3) is None
+    assert row.apart_beside(np.arange(6) < 5, 1) == (87, -3, 113, 13)
+    assert strokes(*UPPER, *moved(UPPER, 30, 0)).apart_beside(every[:4], 2) is None
+
+
 def test_what_is_left_below_is_as_wide_as_the_ink():
     assert strokes(*UPPER, *LOWER, unread=1).left_below() is None
     assert strokes(*UPPER, (12, 18, 20, 28), unread=1).left_below() == (-3, 15, 23, 31)

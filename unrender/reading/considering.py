@@ -208,7 +208,8 @@ def _part_left(look: Look) -> Aim | None:
     """Return how to look at what a look left unread, if that is worth a look of its own."""
     strokes = look.strokes
     if strokes.unread.sum() < LEFT_BEHIND:
-        return None
+        apart = strokes.apart_beside(~look.ink.specks, look.missed) if look.missed >= LEFT_OUT else None
+        return None if apart is None else Aim(region=apart, first=True, beside=True)
     beside, below = strokes.left_beside(), strokes.left_below()
     if beside is not None and (look.region is None or beside[0] > look.region[0] + _PROGRESS):
         return Aim(region=beside, first=True, beside=True)

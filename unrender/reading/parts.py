@@ -24,6 +24,7 @@ _LOW, _SMALL = 0.5, 0.9  # of a symbol's height: dots are lower, and small lette
 _LIMITS, _LARGE = 1.1, 1.2  # of a symbol's height: limits are at most so high, their operator is at least so high
 _WIDE, _SPREAD = 0.8, 3.5  # of a symbol's height, an operator's least width; of that, the greatest of its limits
 _FLAT, _LONG = 0.3, 0.8  # of its width a bar is at most high; of a symbol's height it is at least long
+_APART = 2.0  # of a symbol's height: so far from a formula stands its number
 _MARGIN = 0.25  # of a symbol's height, around a part
 
 
@@ -61,6 +62,15 @@ class Strokes:
     def left_beside(self) -> Region | None:
         """Return what was left unread to the right of all that was read."""
         return self._left(down=False)
+
+    def apart_beside(self, counted: NDArray[np.bool_], count: int) -> Region | None:
+        """Return what stands far to the right of all else, if so many of its strokes are among those `counted`."""
+        order = np.argsort(self.boxes[:, 0], kind="stable")
+        ends = np.maximum.accumulate(self.boxes[order, 2])
+        breaks = np.flatnonzero(self.boxes[order[1:], 0] - ends[:-1] >= _APART * self.symbol) + 1
+        if not breaks.size or counted[order[breaks[-1] :]].sum() != count:
+            return None
+        return self._region(order[breaks[-1] :])
 
     def _left(self, *, down: bool) -> Region | None:
         unread, read = self.boxes[self.unread], self.boxes[~self.unread]
