@@ -4,7 +4,7 @@ import numpy as np
 
 from unrender.images.pen_strokes import InkSymbol, parse_ink
 from unrender.models.formula import formula
-from unrender.training.formula.crohme import DRAWINGS, LENT_DRAWINGS, lend, match, pictures
+from unrender.training.formula.crohme import DRAWINGS, LENT_DRAWINGS, label, lend, match, pictures
 from unrender.training.formula.writers import PenSymbol, Writers
 
 # The fraction 1 / x: written from the bar, read from the fraction.
@@ -31,6 +31,11 @@ TOKENS = "\\frac { 1 } { x }".split()
 
 def test_symbols_come_in_the_order_of_reading():
     assert [symbol.label for symbol in parse_ink(INKML, "x").symbols] == ["-", "1", "x"]
+
+
+def test_a_label_says_only_what_a_hand_shows():
+    assert label(r"{ - L \left( \mathrm { a } \right) } + \sin x") == r"- L ( a ) + \operatorname { s i n } x"
+    assert label(r"\frac{1") is None
 
 
 def test_tokens_find_their_symbols():

@@ -52,3 +52,18 @@ def test_a_formula_cropped_to_its_ink_stays():
     rows = tuple((left, top + down, right, bottom + down) for down in (0, 20, 40) for left, top, right, bottom in ones)
     matrix = picture(*rows, height=52, width=26)
     assert np.array_equal(erase_surroundings(matrix), matrix)
+
+
+def test_a_line_below_everything_is_erased():
+    line: Box = (28, 42, 108, 44)
+    word = tuple((left, 25, left + 6, 37) for left in range(30, 100, 10))
+    assert np.array_equal(erase_surroundings(picture(*word, line)), picture(*word))
+
+
+def test_lines_that_are_part_of_a_formula_stay():
+    pair = picture((38, 40, 68, 42), *FORMULA[:2])  # below two letters: as in \\underline{AB}
+    equals = picture((20, 20, 60, 22), (20, 30, 60, 32))
+    fraction = picture(*FORMULA, (10, 42, 110, 44), *((left, 48, left + 6, 58) for left in range(20, 100, 10)))
+    shorter = picture(*((left, 25, left + 6, 37) for left in range(10, 110, 10)), (10, 42, 60, 44))
+    for values in (pair, equals, fraction, shorter):
+        assert np.array_equal(erase_surroundings(values), values)

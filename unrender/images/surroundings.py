@@ -1,6 +1,6 @@
-"""What surrounds a formula and is none of it: a box drawn around it, and lines of text that the picture's edge cuts.
+"""What surrounds a formula and is none of it: a box around it, a line below all of it, text that the edge cuts.
 
-Both are looked for only where there is ink at the edges, so a picture without them costs next to nothing.
+All are looked for only where there is ink at the edges, so a picture without them costs next to nothing.
 """
 
 import numpy as np
@@ -14,13 +14,34 @@ _FULL = 0.9  # of a side of the box that is ink
 _THICK = 0.08  # of its height a box's line is at most
 _CUT = 0.5  # of the strokes of a line that the edge cuts touch it
 _FEWEST = 3  # strokes: a formula cropped to its ink may touch the edge with one or two
+_FLAT = 0.03  # of its length a line below is at most thick
+_LONG = 4.0  # times what stands above it is high: shorter lines mark a symbol or two
+_ABOVE = 3.0  # times as thick as the line is what stands above it at least
 _FREE = 2  # pixels of paper at every edge, without which nothing is taken for cut
 _GAP = 0.25  # of its strokes' height: white paper between a line that is cut and the formula
 
 
 def erase_surroundings(values: Gray) -> Gray:
-    """Return dark ink on white paper without a box around it and without lines that are cut at top or bottom."""
-    return _without_box(_without_cut_lines(values))
+    """Return dark ink on white paper without a box or line drawn around or below it and without text that is cut."""
+    return _without_underline(_without_box(_without_cut_lines(values)))
+
+
+def _without_underline(values: Gray) -> Gray:
+    """Whiten a straight line below all other ink and as wide, if that is long: short ones belong to a symbol."""
+    ink = values < INK
+    rows, across = find_runs(np.asarray(ink.any(axis=1))), np.flatnonzero(ink.any(axis=0))
+    if len(rows) < 2:
+        return values
+    width, (top, bottom) = int(across[-1] - across[0] + 1), rows[-1]
+    if ink[top:bottom].any(axis=0).sum() < _FULL * width or bottom - top > _FLAT * width:
+        return values
+    boxes, _ = find_strokes(ink[:top])
+    height = float(np.median(boxes[:, 3] - boxes[:, 1]))
+    if len(boxes) < _FEWEST or width < _LONG * height or height < _ABOVE * (bottom - top):
+        return values
+    kept = values.copy()
+    kept[max(rows[-2][1], top - 1) :] = 255
+    return kept
 
 
 def _without_cut_lines(values: Gray) -> Gray:

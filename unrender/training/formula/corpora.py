@@ -206,7 +206,7 @@ def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer, writers:
     rng, prep = np.random.default_rng(0), formula_model(tokenizer.size).image
     writer = CacheWriter(target, tokenizer.tokens)
     for example in watched(open_dataset(source).examples, "crohme"):
-        text = unify(example.target)
+        text = crohme.label(example.target)
         if text is None or tokenizer.unknown(text) or len(text.split()) > MAX_TOKENS:
             continue
         for gray, boxes in crohme.pictures(read_ink(example.path), text.split(), prep, rng, writers):

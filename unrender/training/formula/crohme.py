@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrender.images.pen_strokes import PEN, InkFile, InkSymbol, Points, vary
+from unrender.latex.canonical import bare
 from unrender.latex.commands import SILENT
 from unrender.models.config import ImagePrep
 from unrender.training.data import Gray
 from unrender.training.formula.glyphs import ROOT, Piece
 from unrender.training.formula.pens import Manner, bounds, place, put, take_manner, wobble
 from unrender.training.formula.pointing import Boxes
+from unrender.training.formula.texts import unify
 from unrender.training.formula.writers import SPELLING, Hand, Writers
 
 DRAWINGS = 3  # of one file: as it is, then slanted, turned, stretched and bent
@@ -32,6 +34,11 @@ _SLANT, _TURN, _STRETCH = 0.2, 0.07, 0.16
 _SPELLED = {"-": (r"\frac", "-"), r"\lt": ("<",), r"\gt": (">",), "COMMA": (",",), r"\ldots": (r"\ldots", r"\dots")}
 _WORD = r"\operatorname"
 _ENOUGH = 0.8  # of the symbols have to be found in the label, or nothing is claimed
+
+
+def label(text: str) -> str | None:
+    """Return a formula as a hand shows it: truths also have braces, sizes of brackets and fonts that it does not."""
+    return unify(bare(text)) if unify(text) else None
 
 
 def match(tokens: Sequence[str], symbols: Sequence[InkSymbol]) -> dict[int, tuple[int, float, float]]:
