@@ -121,14 +121,14 @@ def make(source: Path, out: Path | None = None) -> Path:
     for name, plan in plans.items():
         _make_set(folder / name, plan, tokenizer)
     rng = np.random.default_rng(2)
-    share = _DRAWN // 5
+    share = _DRAWN // 6
     people = [
         pool[int(index)]
-        for pool in (articles, made, rare, inline, display)
+        for pool in (articles, made, rare, rare, inline, display)
         for index in rng.integers(len(pool), size=share)
     ]
     _make_drawn(folder / "browser", people, tokenizer)
-    _make_drawn(folder / "plots", people[: 3 * share : 3], tokenizer)
+    _make_drawn(folder / "plots", people[: 4 * share : 3], tokenizer)
     _make_drawn(folder / "mathjax", people[1::4], tokenizer)
     official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
     for name in (*plans, "browser", "plots", "mathjax", *official_sets):
