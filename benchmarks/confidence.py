@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from people import same
+from people import auc, same
 from PIL import Image
 
 from unrender.checkpoints import load, write_config
@@ -93,14 +93,6 @@ def unseen(logs: np.ndarray, right: np.ndarray, folds: np.ndarray) -> np.ndarray
         line = _line(logs[folds != fold], right[folds != fold])
         found[folds == fold] = [confidence_of(log, line) for log in logs[folds == fold]]
     return found
-
-
-def auc(values: np.ndarray, right: np.ndarray) -> float:
-    """Return how often a right reading has the higher value than a wrong one."""
-    good, bad = values[right], values[~right]
-    if not len(good) or not len(bad):
-        return 0.5
-    return float((good[:, None] > bad).mean() + 0.5 * (good[:, None] == bad).mean())
 
 
 def _line(logs: np.ndarray, right: np.ndarray) -> Line:

@@ -3,7 +3,8 @@
 `python benchmarks/people.py make FOLDER` draws them with a fixed seed (needs TeX, dvipng, Chromium, npm's katex and
 @mathjax/src under ~/.cache/unrender/node, pip's ziamath); `python benchmarks/people.py read FOLDER [MODEL]` reads them
 and prints, by kind, how many are right (the same visible tokens, spelling and spacing aside), the error rate of these
-tokens, and how much of the typeset formula is seen where it should be (`cdm`). None of these formulas,
+tokens, and how much of the typeset formula is seen where it should be (`cdm`); at last how well the confidence tells
+right from wrong. None of these formulas,
 pictures or held-back fonts is trained on.
 """
 
@@ -23,6 +24,7 @@ from unrender import latex, metrics
 from unrender.checkpoints import cache_folder
 from unrender.errors import UnrenderError
 from unrender.evaluation.scoring import see
+from unrender.metrics import calibration_error
 from unrender.training.formula.renderers import HELD_FONTS, draw_with_mathjax, draw_with_matplotlib, open_browser
 from unrender.training.formula.texts import visible
 from unrender.typesetting import FONTS, Style
@@ -119,11 +121,24 @@ PHOTO_KINDS = (
 )
 
 
-def make(folder: Path) -> None:
+@dataclass(frozen=True)
+class Chosen:
+    """What is drawn: formulas of one line and of several, single symbols; and the seed of how."""
+
+    formulas: Sequence[str]
+    lines: Sequence[str]
+    symbols: Sequence[str]
+    seed: int
+
+
+PEOPLE = Chosen(FORMULAS, LINES, SYMBOLS, 20261117)
+
+
+def make(folder: Path, chosen: Chosen = PEOPLE) -> None:
     """Draw every kind, and write labels.tsv: picture, kind, formula."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
-    for number, (kind, formula, picture) in enumerate(_pictures(np.random.default_rng(20261117))):
+    for number, (kind, formula, picture) in enumerate(_pictures(chosen, np.random.default_rng(chosen.seed))):
         name = f"{number:04d}.png"
         picture.save(folder / name)
         rows.append(f"{name}\t{kind}\t{formula}\n")
@@ -155,6 +170,18 @@ def read(folder: Path, model: str = "formula") -> None:
             f"{kind:24} {right:5d} {len(chosen):4d}  {right / len(chosen):5.2f}  {errors.value:5.3f}  "
             f"{np.mean(known):5.3f}  {seconds:5.2f}"
         )
+    sure = [(one.confidence, same(one.read, one.truth)) for one in results if one.confidence is not None]
+    chances, truly = np.array([chance for chance, _ in sure]), np.array([right for _, right in sure])
+    error = calibration_error(chances.tolist(), truly.tolist()).value
+    print(f"confidence of {len(sure)}: AUC {auc(chances, truly):.3f}, calibration error {error:.3f}")
+
+
+def auc(values: np.ndarray, right: np.ndarray) -> float:
+    """Return how often a right reading has the higher value than a wrong one."""
+    good, bad = values[right], values[~right]
+    if not len(good) or not len(bad):
+        return 0.5
+    return float((good[:, None] > bad).mean() + 0.5 * (good[:, None] == bad).mean())
 
 
 @dataclass(frozen=True)
@@ -212,30 +239,33 @@ def _plain(text: str) -> list[str] | str:
     return [token for token in kept if token not in (".", "")]
 
 
-def _pictures(rng: np.random.Generator) -> Iterator[tuple[str, str, Image.Image]]:
+def _pictures(of: Chosen, rng: np.random.Generator) -> Iterator[tuple[str, str, Image.Image]]:
+    def some(count: int) -> list[str]:
+        return [of.formulas[int(index)] for index in rng.choice(len(of.formulas), count, replace=False)]
+
     for font in ("computer-modern", *sorted(FONTS.keys() - {"computer-modern"})):
-        chosen = [FORMULAS[int(index)] for index in rng.choice(len(FORMULAS), 12, replace=False)]
+        chosen = some(12)
         style = Style(points=int(rng.choice([10, 11, 12])), dpi=int(rng.choice([90, 120, 150, 200])), font=font)
         yield from _named(f"latex {font}", chosen, typeset(chosen, style))
     node = cache_folder() / "node"
     with open_browser(node / "node_modules" / "katex", fonts=HELD_FONTS, scale=1.0) as browser:
         for kind, katex in (("katex", True), ("chromium mathml", False)):
-            yield from _named(kind, FORMULAS, browser.draw(FORMULAS, rng, katex=katex))
-        yield from _named("katex lines", LINES, browser.draw(LINES, rng, katex=True))
+            yield from _named(kind, of.formulas, browser.draw(of.formulas, rng, katex=katex))
+        yield from _named("katex lines", of.lines, browser.draw(of.lines, rng, katex=True))
     for font in ("newcm", "stix2", "termes"):
-        chosen = [FORMULAS[int(index)] for index in rng.choice(len(FORMULAS), 20, replace=False)]
+        chosen = some(20)
         yield from _named(
             f"mathjax {font}",
             chosen,
             [gray if gray is None else Image.fromarray(gray) for gray in draw_with_mathjax(chosen, font, node)],
         )
-    yield from _named("matplotlib", FORMULAS, draw_with_matplotlib(FORMULAS, rng))
-    chosen = [FORMULAS[int(index)] for index in rng.choice(len(FORMULAS), 30, replace=False)]
+    yield from _named("matplotlib", of.formulas, draw_with_matplotlib(of.formulas, rng))
+    chosen = some(30)
     yield from _named("ziamath", chosen, [_ziamath(formula) for formula in chosen])
-    yield from _named("latex lines", LINES, typeset(LINES, Style(dpi=130)))
-    yield from _named("single symbols", SYMBOLS, typeset(SYMBOLS, Style(dpi=150, display=False)))
+    yield from _named("latex lines", of.lines, typeset(of.lines, Style(dpi=130)))
+    yield from _named("single symbols", of.symbols, typeset(of.symbols, Style(dpi=150, display=False)))
     for kind in PHOTO_KINDS:
-        chosen = [FORMULAS[int(index)] for index in rng.choice(len(FORMULAS), 12, replace=False)]
+        chosen = some(12)
         drawn = typeset(chosen, Style(dpi=200, points=12))
         yield from _named(kind, chosen, [None if gray is None else disturb(gray, kind, rng) for gray in drawn])
 

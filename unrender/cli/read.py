@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 1.0
 _FORMULA, _PAGE, _MIXED = "formula", "page", "markdown"  # tasks; what formulas and pages together are written in
 _NAMED = 3  # files of the rarer kinds that a note names
+_MISREAD = 0.2  # confidence below which one should look
 _NOTES = {
     "partial": "a part of the picture was not read.",
     "limit": "the text was cut when it reached the limit of tokens.",
@@ -240,6 +241,8 @@ def _tell(document: "Document") -> bool:
             complain(f"{name}: {page.status.reason}")
         elif page.status.kind != "complete":
             say(f"Note: {name}: {_NOTES[page.status.kind]}")
+        elif len(page.blocks) == 1 and (chance := page.blocks[0].confidence) is not None and chance < _MISREAD:
+            say(f"Note: {name}: this is probably misread: the chance that it is right is {chance:.0%}.")
         for block in page.blocks:
             if block.check is not None:
                 _tell_check(name, block.check)
