@@ -44,6 +44,13 @@ def test_the_same_tokens_are_listed_once_by_their_surest():
     assert rank_readings(readings) == [1, 2]
 
 
+def test_one_with_strokes_that_are_not_there_is_believed_only_if_all_have_them():
+    long, short = reading("v_v", 0.95), reading("v", 0.7)
+    assert rank_readings([long, short]) == [0, 1]
+    assert rank_readings([long, short], [1, 0]) == [1, 0]
+    assert rank_readings([long, short], [1, 1]) == [0, 1]
+
+
 def test_what_was_not_completed_comes_last():
     assert ranked(reading("ab", 0.9, complete=False), reading("cd", 0.3)) == ["cd", "ab"]
     assert ranked(reading("ab", 0.9, complete=False)) == ["ab"]

@@ -9,11 +9,14 @@ from unrender.decoding.paths import Decoded
 _TRUST = 32  # the power of its sureness with which a reading counts
 _LEAST = 1e-30  # what even the least sure one counts
 _ROW = 5  # tokens that may be a row of an array, its end included
+_INVENTED = 10.0  # errors that a reading is charged for each stroke it has and the picture has not
 _LEFT_OUT = 0.3  # errors that a longer reading is spared for each token more: readings leave out more than they add
 
 
-def rank_readings(readings: Sequence[Decoded]) -> list[int]:
+def rank_readings(readings: Sequence[Decoded], invented: Sequence[int] = ()) -> list[int]:
     """Return the indices of the readings, best first; of those with the same tokens only the surest.
+
+    `invented` says how many strokes each has that the picture has not, where that is known.
 
     The best has the least expected edit distance to what is really there, if each reading is that as often as its
     sureness says (Bayes risk), less something for each token it has, those left aside that only repeat what stands
@@ -30,6 +33,7 @@ def rank_readings(readings: Sequence[Decoded]) -> list[int]:
         )
         / sum(weights)
         - _LEFT_OUT * (len(tokens) - _said_twice(tokens))
+        + (_INVENTED * invented[index] if invented else 0.0)
         for tokens, index in surest.items()
     }
     return sorted(risks, key=lambda index: (not readings[index].complete, risks[index]))

@@ -25,6 +25,7 @@ _CERTAIN = 0.9  # the least probability of a token from which several rows are b
 _SLACK = 0.02  # rows read one by one are believed if they are hardly less sure than together
 _FEWEST = 3  # characters that a line on its side has: one turned character reads as another, an l as a dash
 _STEEP = 4
+_SYMBOL = 4  # strokes: where there are no more, none of them touch
 LEFT_OUT = 3  # strokes beyond what a reading has in print: fewer may be how a symbol is drawn
 
 
@@ -62,6 +63,12 @@ class Look:
     def missed(self) -> int:
         """How many strokes there are, specks left out, beyond those that the tokens have in print."""
         return 0 if self.count is None else max(0, int((~self.ink.specks).sum()) - self.count(self.decoded.tokens))
+
+    @property
+    def invented(self) -> int:
+        """How many strokes the tokens have in print beyond those of a picture of a symbol or two; of others, 0."""
+        strokes = len(self.ink.boxes)
+        return 0 if self.count is None or strokes > _SYMBOL else max(0, self.count(self.decoded.tokens) - strokes)
 
     @property
     def adds_up(self) -> bool:
@@ -232,7 +239,7 @@ def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...],
         return first
     looks += yield tuple(replace(again, zoom=zoom * near) for near in settings.second_looks)
     found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
-    best, *rest = rank_readings([look.decoded for look in found])
+    best, *rest = rank_readings([look.decoded for look in found], [look.invented for look in found])
     others = tuple(found[index].decoded for index in rest)
     every = tuple(look.decoded.tokens for look in looks)
     return replace(found[best], decoded=replace(found[best].decoded, runners_up=others, looks=every))
