@@ -130,12 +130,12 @@ def test_a_reading_with_fewer_strokes_than_the_picture_is_looked_at_again():
         enough.send([drawn(whole, 0.99, *strokes, printed=4)])
 
 
-def test_strokes_are_invented_only_where_the_picture_has_few():
+def test_strokes_are_invented_only_where_the_picture_has_one():
     def said(strokes: int) -> int:
         pixels = np.ones((1, 4, 40), np.float32)
         pixels[0, 1:3, 1 : 4 * strokes : 4] = 0.0
         one = look(Aim(), 0.9, characters=6)
         return replace(one, grid=Grid(1, 10, 4, 4), pixels=pixels, count=len).invented
 
-    assert [said(strokes) for strokes in (1, 4, 5, 8)] == [5, 2, 0, 0]
+    assert [said(strokes) for strokes in (1, 2, 8)] == [5, 0, 0]
     assert look(Aim(), 0.9).invented == 0  # nobody knows how many strokes its tokens have

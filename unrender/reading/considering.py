@@ -25,7 +25,6 @@ _CERTAIN = 0.9  # the least probability of a token from which several rows are b
 _SLACK = 0.02  # rows read one by one are believed if they are hardly less sure than together
 _FEWEST = 3  # characters that a line on its side has: one turned character reads as another, an l as a dash
 _STEEP = 4
-_SYMBOL = 4  # strokes: where there are no more, none of them touch
 LEFT_OUT = 3  # strokes beyond what a reading has in print: fewer may be how a symbol is drawn
 
 
@@ -66,9 +65,10 @@ class Look:
 
     @property
     def invented(self) -> int:
-        """How many strokes the tokens have in print beyond those of a picture of a symbol or two; of others, 0."""
-        strokes = len(self.ink.boxes)
-        return 0 if self.count is None or strokes > _SYMBOL else max(0, self.count(self.decoded.tokens) - strokes)
+        """How many strokes the tokens have in print beyond that of a picture of one stroke; of others, 0."""
+        if self.count is None or len(self.ink.boxes) > 1:  # two may be three that touch
+            return 0
+        return max(0, self.count(self.decoded.tokens) - len(self.ink.boxes))
 
     @property
     def adds_up(self) -> bool:
