@@ -29,7 +29,7 @@ from unrender.tokens import LatexTokenizer
 from unrender.training.batches import IGNORED, Batch, BatchStream, Framed, Framing, assemble, frame
 from unrender.training.data import Cache
 from unrender.training.loop import Trainer
-from unrender.training.objectives import Losses, Part, Transcription
+from unrender.training.objectives import Transcription
 from unrender.training.recipe import Schedule
 from unrender.training.recipes import FURTHER
 from unrender.training.text_runs import start_from
@@ -44,6 +44,8 @@ _RECIPE = replace(
 )
 _STAGE = replace(FURTHER.stages[0], samples=10**9, learning_rate=1.0, fade=1.0)
 _LOOKS = (0.9, 1.0, 1.07, 1.15, 1.3)
+# What a branch beside a shortcut does last; where it is zero, the branch adds nothing.
+_LAST = tuple(f"{part}.{kind}" for part in ("output", "contract", "second_norm") for kind in ("weight", "bias"))
 _TAUGHT = 0.5  # share of the loss that the teacher's chances have
 
 
@@ -56,20 +58,12 @@ class Taught(Transcription):
         teacher.load_state_dict(module.state_dict())
         self.teacher = (teacher,)  # in a tuple, so that it is not trained along
 
-    def forward(self, batch: Batch) -> Losses:
-        losses = super().forward(batch)
-        pixels, inputs, targets = (torch.from_numpy(one) for one in (batch.pixels, batch.inputs, batch.targets))
-        wanted = targets != IGNORED
+    def token_loss(self, scores: Tensor, targets: Tensor, batch: Batch) -> Tensor:
+        pixels, inputs, every = (torch.from_numpy(one) for one in (batch.pixels, batch.inputs, batch.targets))
+        wanted = every != IGNORED
         chances = torch.stack([self._look(pixels, inputs, wanted, size) for size in _LOOKS]).mean(0)
-        memory, mask = self.reader.encode(pixels)
-        scores = self.reader.decoder.score(self.reader.decoder.hidden(inputs, memory, mask)[wanted]).float()
-        tokens = losses["tokens"]
         taught = -(chances * scores.log_softmax(-1)).sum()
-        return {
-            **losses,
-            "tokens": Part(tokens.total, tokens.units, 1 - _TAUGHT),
-            "taught": Part(taught, tokens.units, _TAUGHT),
-        }
+        return (1 - _TAUGHT) * super().token_loss(scores, targets, batch) + _TAUGHT * taught
 
     @torch.no_grad()
     def _look(self, pixels: Tensor, inputs: Tensor, wanted: Tensor, size: float) -> Tensor:
@@ -120,16 +114,7 @@ def grown(variant: Variant, config: TextConfig, tokens: list[str]) -> VisionText
         for name, tensor in module.state_dict().items():
             old = given.get(name)
             if old is None:
-                if name.endswith(
-                    (
-                        "output.weight",
-                        "contract.weight",
-                        "output.bias",
-                        "contract.bias",
-                        "second_norm.weight",
-                        "second_norm.bias",
-                    )
-                ):
+                if name.endswith(_LAST):
                     tensor.zero_()
             elif old.shape == tensor.shape:
                 tensor.copy_(old)

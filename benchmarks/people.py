@@ -4,8 +4,7 @@
 @mathjax/src under ~/.cache/unrender/node, pip's ziamath); `python benchmarks/people.py read FOLDER [MODEL]` reads them
 and prints, by kind, how many are right (the same visible tokens, spelling and spacing aside), the error rate of these
 tokens, and how much of the typeset formula is seen where it should be (`cdm`); at last how well the confidence tells
-right from wrong. None of these formulas,
-pictures or held-back fonts is trained on.
+right from wrong. None of these formulas, pictures or held-back fonts is trained on.
 """
 
 import io

@@ -15,7 +15,7 @@ from PIL import Image
 
 from unrender.cli import result_files
 from unrender.cli.delivery import render_together
-from unrender.cli.read import _say_tasks, in_order
+from unrender.cli.read import _say_tasks, _tell, in_order
 from unrender.cli.result_files import arrange, write_whole
 from unrender.documents import Block, Document
 from unrender.formats.blocks import one_page
@@ -50,6 +50,14 @@ def test_names_that_differ_in_their_ending_keep_it():
         "in/x.jpg": "x.jpg",
         "in/y.png": "y",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "confidence", "told"), [("formula", 0.03, True), ("formula", 0.9, False), ("text", 0.03, False)]
+)
+def test_a_formula_that_is_probably_misread_is_named(capsys, kind, confidence, told):
+    assert _tell(one_page(Block(kind=kind, text="x", confidence=confidence)))
+    assert ("this is probably misread (confidence 0.03)" in capsys.readouterr().err) is told
 
 
 def test_a_name_that_ends_in_a_slash_is_a_folder(run, tiny_folder, picture, tmp_path):

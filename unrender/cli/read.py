@@ -241,8 +241,10 @@ def _tell(document: "Document") -> bool:
             complain(f"{name}: {page.status.reason}")
         elif page.status.kind != "complete":
             say(f"Note: {name}: {_NOTES[page.status.kind]}")
-        elif len(page.blocks) == 1 and (chance := page.blocks[0].confidence) is not None and chance < _MISREAD:
-            say(f"Note: {name}: this is probably misread: the chance that it is right is {chance:.0%}.")
+        elif [block.kind for block in page.blocks] == ["formula"]:
+            confidence = page.blocks[0].confidence
+            if confidence is not None and confidence < _MISREAD:
+                say(f"Note: {name}: this is probably misread (confidence {confidence:.2f}).")
         for block in page.blocks:
             if block.check is not None:
                 _tell_check(name, block.check)

@@ -1,6 +1,6 @@
 """What surrounds a formula and is none of it: a box around it, a line below all of it, text that the edge cuts.
 
-All are looked for only where there is ink at the edges, so a picture without them costs next to nothing.
+Each is looked for only where the rows and columns with ink allow it, so a picture without them costs next to nothing.
 """
 
 import numpy as np

@@ -74,7 +74,7 @@ class Transcription(Objective[Batch]):
         scores = self.reader.decoder.score(hidden[wanted]).float()
         if batch.caseless is not None and self.cases is not None:
             targets = self._choose_case(targets, wanted, scores.detach(), torch.from_numpy(batch.caseless))
-        tokens = cross_entropy(scores, targets[wanted], label_smoothing=self.recipe.smoothing, reduction="sum")
+        tokens = self.token_loss(scores, targets[wanted], batch)
         count, none = len(scores), tokens.new_zeros(())
         losses = {"tokens": Part(tokens, count)}
         grid = grid_of(self.reader.config.encoder, pixels.shape[2], pixels.shape[3])
@@ -90,6 +90,10 @@ class Transcription(Objective[Batch]):
         if self.recipe.spelling:
             losses["spelling"] = Part(misspelt(self.reader, memory, mask, targets), count, self.recipe.spelling)
         return losses
+
+    def token_loss(self, scores: Tensor, targets: Tensor, batch: Batch) -> Tensor:
+        """Sum the loss of the scores (M, V) of the tokens (M,) that are to be learnt."""
+        return cross_entropy(scores, targets, label_smoothing=self.recipe.smoothing, reduction="sum")
 
     def _choose_case(self, targets: Tensor, wanted: Tensor, scores: Tensor, caseless: Tensor) -> Tensor:
         """Take, in the rows (B,) whose labels tell no case, the case that the model (M, V) finds likelier."""
