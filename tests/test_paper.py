@@ -137,6 +137,14 @@ def test_on_dusty_paper_the_spots_among_the_symbols_go_too():
     assert (cleaned(dusty)[45:75] > 200).sum() >= (truth[45:75] > 200).sum() - 2
 
 
+def test_the_faint_dot_above_a_letter_stays():
+    letters = np.full((60, 300), 255.0)
+    for left in range(20, 280, 40):
+        letters[25:50, left : left + 3] = 0
+    letters[18, 21] = 60  # a pen that barely touched the paper
+    assert (cleaned(letters) == letters).all()
+
+
 def test_a_swarm_of_spots_goes_where_none_has_room_to_stand_alone():
     truth = np.full((48, 96), 255, dtype=np.uint8)
     for left in range(12, 90, 18):

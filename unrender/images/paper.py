@@ -28,8 +28,7 @@ _FAINT_INK = 96  # the darkest grey of a picture whose contrast needs no stretch
 _NOISE_REACH = 3.0  # times the noise of the paper: darker is ink
 _DARKEST_SHARE = 0.3  # percent of the pixels that are surely ink
 _BLOCK = 24  # pixels of the squares in which light and dark are compared
-_SPECK_SHARE = 0.6  # of a stroke's width: a spot that fits into such a square is a speck
-_DUST_SHARE = 2.5  # of a stroke's width: and so is a spot of this size, when no larger ink is near
+_SPECK_SHARE = 2.5  # of a stroke's width: a spot that fits into such a square may be a speck
 _ALONE = 22  # stroke widths without larger ink around a spot that stands alone
 _DUSTY = 5  # so many spots that stand alone, and the paper is dusty: every spot of their size goes, a dot with them
 _SWARM = 20  # so many spots say the same where there is no room to stand alone, unless most of the ink is spots
@@ -120,17 +119,15 @@ def _percentile(counts: NDArray[np.int64] | NDArray[np.float64], share: float) -
 
 
 def _drop_specks(values: Gray) -> Gray:
-    """Whiten spots much smaller than a stroke is wide, small ones far from other ink, and all small ones amid dust."""
+    """Whiten small spots far from other ink, and all of them amid dust: a faint one near a letter is its dot."""
     ink = values < INK
     width = stroke_width(ink)
-    if not width:
+    spots = _spots(ink, int(_SPECK_SHARE * width))
+    if not spots.any():
         return values
-    specks = _spots(ink, int(_SPECK_SHARE * width))
-    small = _spots(ink, int(_DUST_SHARE * width)) & ~specks
-    if small.any():
-        alone = small & ~_near(ink & ~small & ~specks, int(_ALONE * width))
-        swarm = _count(small) >= _SWARM and 2 * small.sum() < ink.sum()
-        specks |= small if swarm or _count(alone) >= _DUSTY else alone
+    alone = spots & ~_near(ink & ~spots, int(_ALONE * width))
+    swarm = _count(spots) >= _SWARM and 2 * spots.sum() < ink.sum()
+    specks = spots if swarm or _count(alone) >= _DUSTY else alone
     if not specks.any() or (specks == ink).all():
         return values
     around = _near(specks, 1)  # their soft edges too
