@@ -30,6 +30,7 @@ from PIL import Image
 from unrender.checkpoints import cache_folder
 from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.datasets.folders import read_ink
+from unrender.models.config import ImagePrep
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
 from unrender.training.data import BOXES, CacheWriter, Gray, Sample, watched, write_part
@@ -131,13 +132,13 @@ def make(source: Path, out: Path | None = None, seed: int = 0) -> Path:
         watch = partial(watched, what="pens")
         make_pens(folder / "pens", writers, pools, tokenizer, first=seed * _SEED_STRIDE, progress=watch)
     rng = np.random.default_rng([2, seed])
-    share = _DRAWN // 6
+    share = _DRAWN // 7
     people = [
         pool[int(index)]
-        for pool in (articles, made, rare, rare, inline, display)
+        for pool in (articles, made, rare, rare, symbols, inline, display)
         for index in rng.integers(len(pool), size=share)
     ]
-    for name, chosen in {"browser": people, "plots": people[: 4 * share : 2], "mathjax": people[1::3]}.items():
+    for name, chosen in {"browser": people, "plots": people[: 5 * share : 2], "mathjax": people[1::3]}.items():
         _make_drawn(folder / name, chosen, tokenizer, seed)
         _place(folder / name)
     for kind in _OFFICIAL:
@@ -233,12 +234,12 @@ def _make_set(folder: Path, plan: _Plan, tokenizer: LatexTokenizer) -> None:
     jobs = [
         replace(plan, formulas=plan.formulas[start : start + _CHUNK], number=plan.number + start) for start in starts
     ]
-    writer = CacheWriter(folder, tokenizer.tokens)
+    writer, prep = CacheWriter(folder, tokenizer.tokens), formula_model(tokenizer.size).image
     with get_context("spawn").Pool(_PROCESSES) as pool:
         work = _typeset_job if plan.bank is None else _handwrite_job
         for job, pictures in zip(jobs, watched(pool.imap(work, jobs), folder.name, len(jobs)), strict=True):
             for formula, gray in zip(job.formulas, pictures, strict=True):
-                _add(writer, formula, gray, tokenizer)
+                _add(writer, formula, gray, tokenizer, prep)
     writer.close()
     (folder / "notes.txt").write_text(
         f"{len(writer)} of {len(plan.formulas)} formulas; the others do not compile or are too large\n"
@@ -246,7 +247,7 @@ def _make_set(folder: Path, plan: _Plan, tokenizer: LatexTokenizer) -> None:
 
 
 def _make_drawn(folder: Path, formulas: Sequence[Formula], tokenizer: LatexTokenizer, seed: int) -> None:
-    """Draw formulas with other programs than TeX, at the size at which the reader would look at them."""
+    """Draw formulas with other programs than TeX."""
     if (folder / "index.npy").exists():
         return
     prep = formula_model(tokenizer.size).image
@@ -258,12 +259,15 @@ def _make_drawn(folder: Path, formulas: Sequence[Formula], tokenizer: LatexToken
         for number, chunk in enumerate(watched(chunks, folder.name)):
             pictures = draw([formula.text for formula in chunk], np.random.default_rng([4, seed, number]))
             for formula, picture in zip(chunk, pictures, strict=True):
-                gray = None if picture is None else crop_to_ink(np.asarray(as_read(Image.fromarray(picture), prep)))
-                _add(writer, formula, gray, tokenizer)
+                _add(writer, formula, picture, tokenizer, prep)
     writer.close()
 
 
-def _add(writer: CacheWriter, formula: Formula, gray: Gray | None, tokenizer: LatexTokenizer) -> None:
+def _add(
+    writer: CacheWriter, formula: Formula, picture: Gray | None, tokenizer: LatexTokenizer, prep: ImagePrep
+) -> None:
+    """Add a picture at the size at which the reader would look at it: a tall sign by itself as small as any letter."""
+    gray = None if picture is None else crop_to_ink(np.asarray(as_read(Image.fromarray(picture), prep)))
     if fits(gray):
         writer.add(Sample(gray, tuple(tokenizer.encode(formula.text)), formula.paper))
 
