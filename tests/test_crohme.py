@@ -4,7 +4,7 @@ import numpy as np
 
 from unrender.images.pen_strokes import InkSymbol, parse_ink
 from unrender.models.formula import formula
-from unrender.training.formula.crohme import DRAWINGS, LENT_DRAWINGS, label, lend, match, pictures
+from unrender.training.formula.crohme import DRAWINGS, EXCHANGED_DRAWINGS, LENT_DRAWINGS, label, lend, match, pictures
 from unrender.training.formula.writers import PenSymbol, Writers
 
 # The fraction 1 / x: written from the bar, read from the fraction.
@@ -56,7 +56,9 @@ def test_nothing_is_claimed_where_the_symbols_are_others():
 
 
 def test_boxes_hold_the_ink_of_their_tokens_in_every_drawing():
-    drawn = list(pictures(parse_ink(INKML, "x"), TOKENS, formula(10).image, np.random.default_rng(0)))
+    every = list(pictures(parse_ink(INKML, "x"), TOKENS, formula(10).image, np.random.default_rng(0)))
+    assert {tokens for _, _, tokens in every} == {tuple(TOKENS)}  # it has no part of several symbols
+    drawn = [(gray, boxes) for gray, boxes, _ in every]
     assert len(drawn) == DRAWINGS
     for gray, boxes in drawn:
         assert (boxes[[1, 3, 4, 6]] == -1).all()
@@ -88,4 +90,13 @@ def test_symbols_are_lent_by_others_and_stay_in_their_place():
             middle, before = (np.concatenate(mark.strokes) for mark in (symbol, own))
             assert np.abs((middle.min(0) + middle.max(0) - before.min(0) - before.max(0)) / 2).max() < 5
     count = len(list(pictures(ink, TOKENS, formula(10).image, rng, writers)))
-    assert count == DRAWINGS + LENT_DRAWINGS
+    assert count == DRAWINGS + LENT_DRAWINGS + EXCHANGED_DRAWINGS
+
+
+def test_a_symbol_becomes_another_one_written_by_somebody_else():
+    ink = parse_ink(INKML, "x")
+    ring = np.array([[np.cos(angle), np.sin(angle)] for angle in np.linspace(0, 6, 20)])
+    hand = Writers([PenSymbol("7", "b", (ring,))]).hand(np.random.default_rng(0))
+    one = lend(ink, hand, np.random.default_rng(0), {1: "7"}).symbols[1]
+    assert one.label == "7"
+    assert np.ptp(one.strokes[0], axis=0).max() > 10  # as large as the 1 was

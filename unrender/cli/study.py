@@ -171,6 +171,7 @@ def data(
     source: Annotated[Path, typer.Argument(help="Folder that holds the raw sets.")],
     out: Annotated[Path | None, typer.Option("-o", help="Folder to write; by default in the cache.")] = None,
     limit: Annotated[int | None, typer.Option(help="For page: how many excerpts of papers to set.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For formula: other formulas and pictures for another seed.")] = 0,
 ) -> None:
     """Prepare training data once: normalise, typeset, write by hand, and store as arrays with an index."""
     with needs("train"):
@@ -180,7 +181,7 @@ def data(
         from unrender.training.word import corpora as word
 
     makers: dict[str, Callable[[Path, Path | None], Path]] = {
-        "formula": formula.make,
+        "formula": lambda source, out: formula.make(source, out, seed),
         "page": lambda source, out: page.make(source, out, limit),
         "word": word.make,
         "donut": reading_sets.make,

@@ -21,8 +21,8 @@ Ids = NDArray[np.int64]
 Boxes = NDArray[np.float32]
 _BATCHES_PER_BLOCK = 512
 _LIKE_HEIGHT, _LIKE_LENGTH = 1.35, 2.0  # heights and lengths within such a factor go together, sorted by width
-# Batches have one of few shapes, for kernels are compiled for each new one: rows and columns of pixels, tokens.
-_SIZE_STEPS, _LENGTH_STEP = (16, 32), 16
+# Batches have one of few shapes, for kernels are compiled for each new one: height and width, tokens, samples.
+_SIZE_STEPS, _LENGTH_STEP, _ROW_STEP = (16, 32), 16, 4
 IGNORED = -100  # a target that does not count
 
 
@@ -189,17 +189,19 @@ class BatchStream(Stream["Batch"]):
         heights, lengths = np.log(sizes[:, 0]) // np.log(_LIKE_HEIGHT), np.log(sizes[:, 2] + 1) // np.log(_LIKE_LENGTH)
         order = np.lexsort((sizes[:, 1], lengths, heights))
         batches: list[list[tuple[str, int]]] = []
-        current: list[tuple[str, int]] = []
+        current: list[int] = []
         largest = np.zeros(3, dtype=np.int64)
         for index in order:
             grown = np.maximum(largest, sizes[index])
             cost = (len(current) + 1) * (grown[0] * grown[1] + 64 * grown[2])
             if current and (len(current) == stage.batch or cost > stage.cost):
-                batches.append(current)
-                current, grown = [], sizes[index]
-            current.append(drawn[index])
+                full = len(current) - len(current) % _ROW_STEP or len(current)
+                batches.append([drawn[one] for one in current[:full]])
+                current = current[full:]
+                grown = sizes[[*current, index]].max(axis=0)
+            current.append(index)
             largest = grown
-        batches.append(current)
+        batches.append([drawn[one] for one in current])
         return [batches[index] for index in rng.permutation(len(batches))]
 
     def batches(self, number: int, index: int, seen: int, part: int = 0, parts: int = 1) -> Iterator[Batch]:

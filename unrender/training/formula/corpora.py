@@ -10,7 +10,8 @@
 | fonts | the labels of printed-train, typeset in other fonts |
 | printed-held, handwritten-held | the tenth that no model is trained on |
 | typeset-held | formulas of papers that no model is trained on |
-| crohme | real pen strokes |
+| crohme | real pen strokes: whole formulas, parts of them, and with other symbols in them |
+| arrays, arrays-hand | those of display and display-hand that have arrays |
 | pens | formulas laid out by TeX, written with the strokes of real pens |
 | everyday, matrices, rare | formulas made up by rule: of all kinds, matrices, and around signs that are rare |
 | articles, lines | out of TeX articles, and several formulas below one another |
@@ -19,6 +20,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -28,9 +30,10 @@ from PIL import Image
 from unrender.checkpoints import cache_folder
 from unrender.evaluation.datasets import open_dataset
 from unrender.evaluation.datasets.folders import read_ink
+from unrender.models.config import ImagePrep
 from unrender.models.formula import formula as formula_model
 from unrender.tokens import LatexTokenizer, read_list
-from unrender.training.data import BOXES, CacheWriter, Gray, Sample, watched
+from unrender.training.data import BOXES, CacheWriter, Gray, Sample, watched, write_part
 from unrender.training.formula import crohme
 from unrender.training.formula.everyday import make_up, matrices, stack
 from unrender.training.formula.handwriting import GlyphBank, compose, fit, harvest
@@ -62,9 +65,11 @@ _FONTS = sorted(FONTS.keys() - {"computer-modern", "stix", "bright", "iwona", "a
 _SETTINGS = 2  # how often an official label is set in another font
 _SYMBOL_SETTINGS = 12  # how often a symbol is set by itself
 _HAND_SCALES = (1.1, 1.22)  # the handwritten pictures are drawn larger than the printed ones
-_SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 120_000, 24_000, 46_000, 36_000, 2_000
-_EVERYDAY, _MATRICES, _RARE, _LINES, _DRAWN = 36_000, 6_000, 12_000, 16_000, 20_000
+_SHORT, _SHORT_HAND, _DISPLAY, _DISPLAY_HAND, _HELD = 20_000, 12_000, 36_000, 48_000, 2_000
+_EVERYDAY, _MATRICES, _RARE, _LINES, _DRAWN = 24_000, 8_000, 16_000, 16_000, 36_000
+_SEED_STRIDE = 10_000_000  # more than any set has formulas
 _OFFICIAL = ("printed", "handwritten")
+_ARRAYS = {"display": "arrays", "display-hand": "arrays-hand"}
 _LAYOUT_DPI = 100
 
 Pair = tuple[Path, str]  # picture and label
@@ -78,61 +83,67 @@ class _Plan:
     formulas: Sequence[Formula]
     bank: Path | None = None
     plain: float = _PLAIN  # the chance of Computer Modern at the usual size
-    number: int = 0  # of the run of TeX, which seeds its choices
+    number: int = 0  # of the run of TeX, which seeds its choices; at first, where its set begins to count
 
 
-def make(source: Path, out: Path | None = None) -> Path:
-    """Prepare every set from the raw sets under `source`; what is there already stays."""
+def make(source: Path, out: Path | None = None, seed: int = 0) -> Path:
+    """Prepare every set from the raw sets under `source`; what is there already stays. Another seed draws others."""
     folder = out or cache_folder() / "formula"
     folder.mkdir(parents=True, exist_ok=True)
     official = {kind: _official(source / f"im2latex-{kind}-validate") for kind in _OFFICIAL}
     corpus = open_corpus(source, folder, [label for pairs in official.values() for _, label in pairs])
     tokenizer = LatexTokenizer(read_list(folder / "tokenizer.json"))
     _make_official(folder, official, tokenizer)
-    inline = [formula for formula in corpus if not formula.display and not is_validation_paper(formula.paper)]
-    display = [formula for formula in corpus if formula.display and not is_validation_paper(formula.paper)]
     held = [formula for formula in corpus if is_validation_paper(formula.paper)]
+    drawn = (corpus[index] for index in np.random.default_rng(seed).permutation(len(corpus)))
+    usable = [formula for formula in drawn if not is_validation_paper(formula.paper)]
+    inline = [formula for formula in usable if not formula.display]
+    display = [formula for formula in usable if formula.display]
     bank = _make_bank(folder, official["handwritten"])
     labels = [Formula(label, 0, display=True) for _, label in official["printed"] if is_learnable(label, tokenizer)]
     symbols = [Formula(token, 0, display=False) for token in tokenizer.tokens if stands_alone(token)]
     articles = list(read_articles(source / "planetmath-tex", tokenizer))
-    made = list(make_up(_EVERYDAY, tokenizer))
-    rare = list(make_up(_RARE, tokenizer, make_rare))
-    lines = list(stack(_LINES, [*articles, *made, *inline[:40_000]], tokenizer))
+    made = list(make_up(_EVERYDAY, tokenizer, seed=seed))
+    rare = list(make_up(_RARE, tokenizer, make_rare, seed=seed))
+    lines = list(stack(_LINES, [*articles, *made, *inline[:40_000]], tokenizer, seed=seed))
     pools = made, inline[_SHORT + _SHORT_HAND :], display
-    if (source / "crohme-train").exists():
-        writers = gather_writers(folder, source)
-        _make_crohme(folder, source / "crohme-train", tokenizer, Writers.load(writers))
-        make_pens(folder / "pens", writers, pools, tokenizer, progress=lambda jobs, total: watched(jobs, "pens", total))
     plans = {
+        "display-hand": _Plan(display[-_DISPLAY_HAND:], bank),
+        "rare": _Plan(rare, plain=0.4),
+        "everyday": _Plan(made, plain=0.5),
+        "symbols": _Plan(symbols * _SYMBOL_SETTINGS),
+        "matrices": _Plan(list(make_up(_MATRICES, tokenizer, matrices, seed=seed)), plain=0.5),
+        "lines": _Plan(lines, plain=0.6),
+        "articles": _Plan(articles, plain=0.6),
+        "fonts": _Plan(labels * _SETTINGS, plain=0.0),
         "short": _Plan(inline[:_SHORT]),
         "short-hand": _Plan(inline[_SHORT : _SHORT + _SHORT_HAND], bank),
-        "typeset-held": _Plan(held[:_HELD]),
-        "display-hand": _Plan(display[-_DISPLAY_HAND:], bank),
         "display": _Plan(display[:_DISPLAY]),
-        "symbols": _Plan(symbols * _SYMBOL_SETTINGS),
-        "fonts": _Plan(labels * _SETTINGS, plain=0.0),
-        "articles": _Plan(articles, plain=0.6),
-        "everyday": _Plan(made, plain=0.5),
-        "matrices": _Plan(list(make_up(_MATRICES, tokenizer, matrices)), plain=0.5),
-        "rare": _Plan(rare, plain=0.4),
-        "lines": _Plan(lines, plain=0.6),
+        "typeset-held": _Plan(held[:_HELD]),
     }
     for name, plan in plans.items():
-        _make_set(folder / name, plan, tokenizer)
-    rng = np.random.default_rng(2)
-    share = _DRAWN // 6
+        _make_set(folder / name, replace(plan, number=seed * _SEED_STRIDE), tokenizer)
+        _place(folder / name)
+    for whole, part in _ARRAYS.items():
+        write_part(folder / whole, folder / part, (r"\begin{array}",))
+    if (source / "crohme-train").exists():
+        writers = gather_writers(folder, source)
+        _make_crohme(folder, source / "crohme-train", tokenizer, Writers.load(writers), seed)
+        watch = partial(watched, what="pens")
+        make_pens(folder / "pens", writers, pools, tokenizer, first=seed * _SEED_STRIDE, progress=watch)
+    rng = np.random.default_rng([2, seed])
+    share = _DRAWN // 7
     people = [
         pool[int(index)]
-        for pool in (articles, made, rare, rare, inline, display)
+        for pool in (articles, made, rare, rare, symbols, inline, display)
         for index in rng.integers(len(pool), size=share)
     ]
-    _make_drawn(folder / "browser", people, tokenizer)
-    _make_drawn(folder / "plots", people[: 4 * share : 3], tokenizer)
-    _make_drawn(folder / "mathjax", people[1::4], tokenizer)
-    official_sets = [f"{kind}-{labels}" for kind in _OFFICIAL for labels in ("unified", "train")]
-    for name in (*plans, "browser", "plots", "mathjax", *official_sets):
+    for name, chosen in {"browser": people, "plots": people[: 5 * share : 2], "mathjax": people[1::3]}.items():
+        _make_drawn(folder / name, chosen, tokenizer, seed)
         _place(folder / name)
+    for kind in _OFFICIAL:
+        for name in ("unified", "train"):
+            _place(folder / f"{kind}-{name}")
     return folder
 
 
@@ -199,19 +210,19 @@ def _make_bank(folder: Path, pairs: Sequence[Pair]) -> Path:
     return path
 
 
-def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer, writers: Writers) -> None:
+def _make_crohme(folder: Path, source: Path, tokenizer: LatexTokenizer, writers: Writers, seed: int) -> None:
     target = folder / "crohme"
     if (target / "index.npy").exists():
         return
-    rng, prep = np.random.default_rng(0), formula_model(tokenizer.size).image
+    rng, prep = np.random.default_rng(seed), formula_model(tokenizer.size).image
     writer = CacheWriter(target, tokenizer.tokens)
     for example in watched(open_dataset(source).examples, "crohme"):
         text = crohme.label(example.target)
         if text is None or tokenizer.unknown(text) or len(text.split()) > MAX_TOKENS:
             continue
-        for gray, boxes in crohme.pictures(read_ink(example.path), text.split(), prep, rng, writers):
+        for gray, boxes, tokens in crohme.pictures(read_ink(example.path), text.split(), prep, rng, writers):
             if fits(gray):
-                writer.add(Sample(gray, tuple(tokenizer.encode(text)), boxes=boxes))
+                writer.add(Sample(gray, tuple(tokenizer.encode(" ".join(tokens))), boxes=boxes))
     writer.close()
 
 
@@ -220,38 +231,43 @@ def _make_set(folder: Path, plan: _Plan, tokenizer: LatexTokenizer) -> None:
     if (folder / "index.npy").exists():
         return
     starts = range(0, len(plan.formulas), _CHUNK)
-    jobs = [replace(plan, formulas=plan.formulas[start : start + _CHUNK], number=start) for start in starts]
-    writer = CacheWriter(folder, tokenizer.tokens)
+    jobs = [
+        replace(plan, formulas=plan.formulas[start : start + _CHUNK], number=plan.number + start) for start in starts
+    ]
+    writer, prep = CacheWriter(folder, tokenizer.tokens), formula_model(tokenizer.size).image
     with get_context("spawn").Pool(_PROCESSES) as pool:
         work = _typeset_job if plan.bank is None else _handwrite_job
         for job, pictures in zip(jobs, watched(pool.imap(work, jobs), folder.name, len(jobs)), strict=True):
             for formula, gray in zip(job.formulas, pictures, strict=True):
-                _add(writer, formula, gray, tokenizer)
+                _add(writer, formula, gray, tokenizer, prep)
     writer.close()
     (folder / "notes.txt").write_text(
         f"{len(writer)} of {len(plan.formulas)} formulas; the others do not compile or are too large\n"
     )
 
 
-def _make_drawn(folder: Path, formulas: Sequence[Formula], tokenizer: LatexTokenizer) -> None:
-    """Draw formulas with other programs than TeX, at the size at which the reader would look at them."""
+def _make_drawn(folder: Path, formulas: Sequence[Formula], tokenizer: LatexTokenizer, seed: int) -> None:
+    """Draw formulas with other programs than TeX."""
     if (folder / "index.npy").exists():
         return
     prep = formula_model(tokenizer.size).image
-    order = np.random.default_rng(3).permutation(len(formulas))
+    order = np.random.default_rng([3, seed]).permutation(len(formulas))
     pages = [order[start : start + _PAGEFUL] for start in range(0, len(order), _PAGEFUL)]
     chunks = [[formulas[index] for index in page] for page in pages]
     writer = CacheWriter(folder, tokenizer.tokens)
     with renderer(folder.name, cache_folder() / "node") as draw:
         for number, chunk in enumerate(watched(chunks, folder.name)):
-            pictures = draw([formula.text for formula in chunk], np.random.default_rng([4, number]))
+            pictures = draw([formula.text for formula in chunk], np.random.default_rng([4, seed, number]))
             for formula, picture in zip(chunk, pictures, strict=True):
-                gray = None if picture is None else crop_to_ink(np.asarray(as_read(Image.fromarray(picture), prep)))
-                _add(writer, formula, gray, tokenizer)
+                _add(writer, formula, picture, tokenizer, prep)
     writer.close()
 
 
-def _add(writer: CacheWriter, formula: Formula, gray: Gray | None, tokenizer: LatexTokenizer) -> None:
+def _add(
+    writer: CacheWriter, formula: Formula, picture: Gray | None, tokenizer: LatexTokenizer, prep: ImagePrep
+) -> None:
+    """Add a picture at the size at which the reader would look at it: a tall sign by itself as small as any letter."""
+    gray = None if picture is None else crop_to_ink(np.asarray(as_read(Image.fromarray(picture), prep)))
     if fits(gray):
         writer.add(Sample(gray, tuple(tokenizer.encode(formula.text)), formula.paper))
 

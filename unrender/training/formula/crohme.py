@@ -5,10 +5,11 @@ order is the label's, so each token finds its strokes.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from unrender.latex.canonical import bare
 from unrender.latex.commands import SILENT
 from unrender.models.config import ImagePrep
 from unrender.training.data import Gray
+from unrender.training.formula.excerpts import Matched, exchange, take_part
 from unrender.training.formula.glyphs import ROOT, Piece
 from unrender.training.formula.pens import Manner, bounds, place, put, take_manner, wobble
 from unrender.training.formula.pointing import Boxes
@@ -26,6 +28,8 @@ from unrender.training.formula.writers import SPELLING, Hand, Writers
 
 DRAWINGS = 3  # of one file: as it is, then slanted, turned, stretched and bent
 LENT_DRAWINGS = 3  # and in which half of the symbols are other people's
+PARTS = 3  # as much of it as is a formula by itself
+EXCHANGED_DRAWINGS = 2  # and some symbols are others of like shape
 _LENT = 0.5
 _STRETCHED = frozenset(r"( ) [ ] | / \{ \} \int \sum \prod".split())  # signs as tall as what they stand at
 _TALL = 1.5  # typical symbols
@@ -81,42 +85,75 @@ def _spell(name: str) -> str:
 
 def pictures(
     ink: InkFile, tokens: Sequence[str], prep: ImagePrep, rng: np.random.Generator, writers: Writers | None = None
-) -> Iterator[tuple[Gray, Boxes]]:
-    """Draw a formula in several ways, as large as the reader sees it; say where tokens stand."""
-    matched = match(tokens, ink.symbols)
-    for number in range(DRAWINGS + (LENT_DRAWINGS if writers else 0)):
-        write = _as_it_is if number == 0 else partial(_otherwise, _way(rng), int(rng.integers(1 << 32)))
-        drawn = lend(ink, writers.hand(rng), rng) if writers and number >= DRAWINGS else ink
-        boxes = np.full((len(tokens), 4), math.nan)
-        for token, (symbol, start, end) in matched.items():
-            left, top, right, bottom = bounds(tuple(map(write, drawn.symbols[symbol].strokes)))
-            boxes[token] = left + start * (right - left), top, left + end * (right - left), bottom
-        if found := place(tuple(map(write, drawn.strokes)), boxes, vary(PEN, rng), prep):
-            yield found
+) -> Iterator[tuple[Gray, Boxes, tuple[str, ...]]]:
+    """Draw a formula in several ways, as large as the reader sees it, then parts of it; say where tokens stand."""
+    whole = Matched(tuple(tokens), ink, match(tokens, ink.symbols))
+    for number in range(DRAWINGS):
+        yield from _draw(whole, prep, rng, varied=number > 0)
+    for _ in range(LENT_DRAWINGS if writers else 0):
+        yield from _draw(_lend(whole, writers, rng), prep, rng)
+    for number in range(PARTS):
+        part = take_part(whole, rng)
+        if part is not None:
+            yield from _draw(_lend(part, writers, rng) if number % 2 else part, prep, rng)
+    for _ in range(EXCHANGED_DRAWINGS if writers and whole.symbols else 0):
+        yield from _draw(_lend(whole, writers, rng, exchanged=True), prep, rng)
 
 
-def lend(ink: InkFile, hand: Hand, rng: np.random.Generator) -> InkFile:
-    """Write about half of the symbols as somebody else does, where they stand and as large as they are."""
+def _draw(
+    matched: Matched, prep: ImagePrep, rng: np.random.Generator, *, varied: bool = True
+) -> Iterator[tuple[Gray, Boxes, tuple[str, ...]]]:
+    """Draw as it is or in another way; nothing, where that would be blots."""
+    write = partial(_otherwise, _way(rng), int(rng.integers(1 << 32))) if varied else _as_it_is
+    boxes = np.full((len(matched.tokens), 4), math.nan)
+    for token, (symbol, start, end) in matched.symbols.items():
+        left, top, right, bottom = bounds(tuple(map(write, matched.ink.symbols[symbol].strokes)))
+        boxes[token] = left + start * (right - left), top, left + end * (right - left), bottom
+    if found := place(tuple(map(write, matched.ink.strokes)), boxes, vary(PEN, rng), prep):
+        yield (*found, matched.tokens)
+
+
+def _lend(matched: Matched, writers: Writers | None, rng: np.random.Generator, *, exchanged: bool = False) -> Matched:
+    """Have about half of the symbols written by somebody else, some of them as others of like shape."""
+    if writers is None:
+        return matched
+    hand, tokens, names = writers.hand(rng), list(matched.tokens), {}
+    for index, token in exchange(matched, rng).items() if exchanged else ():
+        if hand.take(token) is not None:
+            tokens[index] = names[matched.symbols[index][0]] = token
+    return matched._replace(tokens=tuple(tokens), ink=lend(matched.ink, hand, rng, names))
+
+
+def lend(
+    ink: InkFile, hand: Hand, rng: np.random.Generator, names: Mapping[int, str] = MappingProxyType({})
+) -> InkFile:
+    """Write about half of the symbols as somebody else does, where they stand and as large as they are.
+
+    `names` says which symbols become others.
+    """
     sizes = [max(right - left, bottom - top) for left, top, right, bottom in map(_box, ink.symbols)]
     typical = float(np.median(sizes)) if sizes else 0.0
     manner = replace(take_manner(rng), slant=0.0, unrest=0.02)
-    symbols = [_lent(symbol, hand, manner, typical, rng) for symbol in ink.symbols]
+    symbols = [_lent(symbol, names.get(index), hand, manner, typical, rng) for index, symbol in enumerate(ink.symbols)]
     grouped = {id(points) for symbol in ink.symbols for points in symbol.strokes}
     alone = (points for points in ink.strokes if id(points) not in grouped)
     strokes = (*(points for symbol in symbols for points in symbol.strokes), *alone)
     return replace(ink, strokes=strokes, symbols=tuple(symbols))
 
 
-def _lent(symbol: InkSymbol, hand: Hand, manner: Manner, typical: float, rng: np.random.Generator) -> InkSymbol:
+def _lent(
+    symbol: InkSymbol, other: str | None, hand: Hand, manner: Manner, typical: float, rng: np.random.Generator
+) -> InkSymbol:
     """Take a symbol from another hand, or leave it as it is; roots, bars, and what nobody else has written, stay."""
-    name = SPELLING.get(symbol.label, symbol.label)
-    own = hand.take(name) if typical and name not in _STAYING and rng.random() < _LENT else None
+    name = other or SPELLING.get(symbol.label, symbol.label)
+    lent = other is not None or (name not in _STAYING and rng.random() < _LENT)
+    own = hand.take(name) if typical and lent else None
     if own is None:
         return symbol
     left, top, right, bottom = _box(symbol)
     tall = name in _STRETCHED and bottom - top > _TALL * typical
     piece = Piece(name, (left, top, right, bottom), typical, stretched=tall)
-    return replace(symbol, strokes=put(piece, own, manner, rng))
+    return InkSymbol(name, put(piece, own, manner, rng))
 
 
 def _box(symbol: InkSymbol) -> tuple[float, float, float, float]:

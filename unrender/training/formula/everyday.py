@@ -44,9 +44,11 @@ _DOMAINS = "X Y A B \\mathbb{R} [0,1] \\mathbb{R}^{n} \\mathbb{C}".split()
 _ELEMENTS = "H O C N Na Cl Ca Fe Cu Mg Al S P K Zn Ag Br I Si Pb He Li F".split()
 
 
-def make_up(count: int, tokenizer: LatexTokenizer, make: Callable[[Rng], str] | None = None) -> Iterator[Formula]:
+def make_up(
+    count: int, tokenizer: LatexTokenizer, make: Callable[[Rng], str] | None = None, *, seed: int = 0
+) -> Iterator[Formula]:
     """Make up formulas of every kind, or by one rule, with the labels they are trained with."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     for _ in range(count):
         text = (make or make_any)(rng)
         label = settle(text, tokenizer)
@@ -54,9 +56,9 @@ def make_up(count: int, tokenizer: LatexTokenizer, make: Callable[[Rng], str] | 
             yield Formula(label, 0, display=bool(rng.random() < 0.7), drawn=text)
 
 
-def stack(count: int, formulas: Sequence[Formula], tokenizer: LatexTokenizer) -> Iterator[Formula]:
+def stack(count: int, formulas: Sequence[Formula], tokenizer: LatexTokenizer, *, seed: int = 0) -> Iterator[Formula]:
     """Set short formulas below one another, two to five at a time."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng([1, seed])
     short = [formula for formula in formulas if _is_line(formula.text.split())]
     for _ in range(count):
         lines = [short[int(index)] for index in rng.integers(len(short), size=int(rng.choice([2, 2, 2, 3, 3, 4, 5])))]

@@ -29,12 +29,12 @@ _PRINTED = frozenset(
 _UPRIGHT = frozenset(r"\mathrm \operatorname \textrm \textup \textnormal".split())  # of words; of one letter, unseen
 _MOST_TOKENS = 60
 _DISPLAYED = 0.7  # share of the runs in display style
-_FORMULAS = 26_000
+_FORMULAS = 42_000
 _CHUNK = 400  # formulas to one run of TeX
 _PROCESSES = 2
 
 Drawn = tuple[Gray, Boxes] | None  # None stands for a formula that could not be written
-Progress = Callable[[Iterable[list[Drawn]], int], Iterable[list[Drawn]]]
+Progress = Callable[..., Iterable[list[Drawn]]]
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,15 @@ def gather_writers(folder: Path, source: Path) -> Path:
 
 
 def make_pens(
-    folder: Path, writers: Path, pools: Sequence[Sequence[Formula]], tokenizer: LatexTokenizer, *, progress: Progress
+    folder: Path,
+    writers: Path,
+    pools: Sequence[Sequence[Formula]],
+    tokenizer: LatexTokenizer,
+    *,
+    first: int = 0,
+    progress: Progress,
 ) -> None:
-    """Write formulas of all pools, in equal shares; the folder is there whole or not at all.
+    """Write formulas of all pools, in equal shares; the folder is there whole or not at all. `first` seeds all choices.
 
     `progress` may watch the jobs go by, told how many there are; it must pass them on.
     """
@@ -67,9 +73,9 @@ def make_pens(
         return
     partial = folder.with_name(f"{folder.name}.partial")
     writer = CacheWriter(partial, tokenizer.tokens)
-    jobs = _plan(writers, pools, formula_model(tokenizer.size).image)
+    jobs = _plan(writers, pools, formula_model(tokenizer.size).image, first)
     with get_context("spawn").Pool(_PROCESSES) as pool:
-        for job, found in zip(jobs, progress(pool.imap(_work, jobs), len(jobs)), strict=True):
+        for job, found in zip(jobs, progress(pool.imap(_work, jobs), total=len(jobs)), strict=True):
             for formula, drawn in zip(job.formulas, found, strict=True):
                 if drawn is not None and fits(drawn[0]):
                     writer.add(Sample(drawn[0], tuple(tokenizer.encode(formula.text)), formula.paper, drawn[1]))
@@ -81,14 +87,14 @@ def make_pens(
     partial.rename(folder)
 
 
-def _plan(writers: Path, pools: Sequence[Sequence[Formula]], prep: ImagePrep) -> list[Job]:
+def _plan(writers: Path, pools: Sequence[Sequence[Formula]], prep: ImagePrep, first: int) -> list[Job]:
     """Share the formulas out to runs of TeX."""
     share = _FORMULAS // len(pools)
     formulas = [formula for pool in pools for formula in islice(can_be_written(pool), share)]
     formulas = [formulas[index] for index in np.random.default_rng(5).permutation(len(formulas))]
     shapes = read_shapes(Writers.load(writers).names)
     starts = range(0, len(formulas), _CHUNK)
-    return [Job(formulas[start : start + _CHUNK], writers, shapes, prep, start) for start in starts]
+    return [Job(formulas[start : start + _CHUNK], writers, shapes, prep, first + start) for start in starts]
 
 
 def can_be_written(formulas: Iterable[Formula]) -> Iterator[Formula]:

@@ -184,11 +184,8 @@ def is_learnable(label: str, tokenizer: LatexTokenizer) -> bool:
 
 
 def stands_alone(token: str) -> bool:
-    """Say whether a token is a formula by itself."""
-    try:
-        return latex.normalise(token) == token
-    except LatexError:
-        return False
+    """Say whether a token is a formula by itself, and the usual name of what it shows."""
+    return unify(token) == token
 
 
 def unify(label: str) -> str | None:
