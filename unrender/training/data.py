@@ -84,10 +84,10 @@ class Cache:
         try:
             self.index = np.load(folder / _INDEX_FILE)
             self.vocabulary: list[str] = json.loads((folder / "vocabulary.json").read_text())
-            self._pixels = np.memmap(folder / "pixels.u8", dtype=np.uint8, mode="r")
-            self._tokens = np.memmap(folder / "tokens.i2", dtype="<i2", mode="r")
+            self._pixels = _map(folder / "pixels.u8", "u1")
+            self._tokens = _map(folder / "tokens.i2", "<i2")  # none, where all labels are empty
             places = folder / BOXES
-            self._boxes = np.memmap(places, dtype="<i2", mode="r").reshape(-1, 4) if places.exists() else None
+            self._boxes = _map(places, "<i2").reshape(-1, 4) if places.exists() else None
         except (OSError, ValueError) as error:
             raise DataError(f"{folder} is not a prepared dataset: {error}; make it with `unrender data`") from error
 
@@ -115,6 +115,11 @@ class Cache:
 
     def text(self, number: int) -> str:
         return " ".join(self.vocabulary[token] for token in self.tokens(number))
+
+
+def _map(path: Path, kind: str) -> NDArray[np.generic]:
+    """Map a file of numbers into memory; an empty one cannot be."""
+    return np.memmap(path, dtype=kind, mode="r") if path.stat().st_size else np.zeros(0, dtype=kind)
 
 
 def write_cache(folder: Path, vocabulary: Sequence[str], samples: Iterable[Sample]) -> int:

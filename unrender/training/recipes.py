@@ -80,7 +80,7 @@ FORMULA = PreparedCourse(
 _PEOPLE = (
     ("everyday", 0.045), ("matrices", 0.03), ("articles", 0.02), ("lines", 0.03), ("symbols", 0.025), ("rare", 0.04),
     ("browser", 0.09), ("mathjax", 0.035), ("plots", 0.05), ("fonts", 0.02), ("arrays", 0.015), ("arrays-hand", 0.015),
-    ("short", 0.02), ("display", 0.08), ("short-hand", 0.02), ("display-hand", 0.12),
+    ("others", 0.03), ("short", 0.02), ("display", 0.08), ("short-hand", 0.02), ("display-hand", 0.12),
     ("printed-train", 0.075), ("handwritten-train", 0.095), ("crohme", 0.21), ("pens", 0.085),
 )  # fmt: skip
 FURTHER = replace(

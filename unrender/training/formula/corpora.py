@@ -12,6 +12,7 @@
 | typeset-held | formulas of papers that no model is trained on |
 | crohme | real pen strokes: whole formulas, parts of them, and with other symbols in them |
 | arrays, arrays-hand | those of display and display-hand that have arrays |
+| others | what is no formula: words, lines of text, pieces of receipts, drawings |
 | pens | formulas laid out by TeX, written with the strokes of real pens |
 | everyday, matrices, rare | formulas made up by rule: of all kinds, matrices, and around signs that are rare |
 | articles, lines | out of TeX articles, and several formulas below one another |
@@ -37,6 +38,7 @@ from unrender.training.data import BOXES, CacheWriter, Gray, Sample, watched, wr
 from unrender.training.formula import crohme
 from unrender.training.formula.everyday import make_up, matrices, stack
 from unrender.training.formula.handwriting import GlyphBank, compose, fit, harvest
+from unrender.training.formula.others import make_others
 from unrender.training.formula.pen_set import gather_writers, make_pens
 from unrender.training.formula.pens import as_read, fits
 from unrender.training.formula.pointing import annotate
@@ -131,6 +133,7 @@ def make(source: Path, out: Path | None = None, seed: int = 0) -> Path:
         _make_crohme(folder, source / "crohme-train", tokenizer, Writers.load(writers), seed)
         watch = partial(watched, what="pens")
         make_pens(folder / "pens", writers, pools, tokenizer, first=seed * _SEED_STRIDE, progress=watch)
+    make_others(folder / "others", source, tokenizer.tokens, formula_model(tokenizer.size).image, seed)
     rng = np.random.default_rng([2, seed])
     share = _DRAWN // 7
     people = [

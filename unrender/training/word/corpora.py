@@ -31,7 +31,7 @@ from unrender.training.word.wording import Texts, clean, read_texts
 _MADE = {"words": (120_000, 0), "phrases": (50_000, 32), "lines": (16_000, 100)}  # how many, how long at most
 _HELD = 1_000
 _HAND = ("lines-handwritten-fr", "lines-handwritten-fr-2")
-_SETS = {
+SETS = {
     "scene": ("words-train",),
     "receipt": ("sroie-train",),
     "typed": ("lines-typewritten-en",),
@@ -66,7 +66,7 @@ def make(source: Path, out: Path | None = None) -> Path:
     folder = out or cache_folder() / "word"
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = CharacterTokenizer(ALPHABET)
-    seen = {name: _make_real(folder, name, source, tokenizer) for name in _SETS}
+    seen = {name: _make_real(folder, name, source, tokenizer) for name in SETS}
     texts = read_texts(source, seen["receipt"], [*seen["hand"], *seen["typed"]])
     fonts = find_fonts()
     for number, (name, (count, most)) in enumerate(_MADE.items()):
@@ -96,7 +96,7 @@ def _make_real(folder: Path, name: str, source: Path, tokenizer: CharacterTokeni
 def real_crops(name: str, source: Path) -> Iterator[Crop]:
     """Give the crops of a real set (scene, receipt, typed, hand) as they were cut."""
     read = {"scene": scene_words, "receipt": receipt_lines}.get(name, written_lines)
-    for folder in _SETS[name]:
+    for folder in SETS[name]:
         yield from read(source / folder)
 
 
