@@ -344,6 +344,26 @@ def test_what_looks_like_something_else_is_said_and_not_looked_at_on_and_on():
     assert len(engine.batches) == 2
 
 
+class EndingEngine(ScriptedEngine):
+    """Says of every picture that there is nothing of its kind."""
+
+    def start(self, pixels, sizes=None):
+        super().start(pixels, sizes)
+        return _RecordingRun(ScriptedRun(*([END] for _ in pixels), margin=0.5), self.prompts)
+
+
+def test_what_the_model_says_is_nothing_of_its_kind_is_read_no_further():
+    generation = replace(CONFIG.generation, far_looks=(2.0,), lost=0.9, second_looks=(1.5,), sure=0.95)
+    for unlikely, kind in ((0.65, "unlikely"), (0.0, "empty")):  # a model that tells, and one that does not
+        engine = EndingEngine()
+        config = replace(CONFIG, generation=replace(generation, rows=True, unlikely=unlikely))
+        document = Reader(TextSystem(config, engine, TOKENIZER, tasks.find("formula"))).read(bar(10, 5))
+        assert document.status.kind == kind
+        assert document.text == ""
+        assert len(engine.batches) == 1
+        assert "guess" not in document.status.reason
+
+
 def test_a_model_folder_reads_by_name_alone(tiny_folder: Path):
     document = unrender.read(bar(30), model=str(tiny_folder))
     assert document.model == str(tiny_folder)

@@ -59,6 +59,11 @@ class Look:
         return Ink.of(self.pixels, self.grid)
 
     @property
+    def shows_nothing(self) -> bool:
+        """Whether the model said that there is nothing of its kind: it ended at once."""
+        return self.decoded.complete and not self.decoded.tokens
+
+    @property
     def missed(self) -> int:
         """How many strokes there are, specks left out, beyond those that the tokens have in print."""
         return 0 if self.count is None else max(0, int((~self.ink.specks).sum()) - self.count(self.decoded.tokens))
@@ -136,6 +141,8 @@ def consider(settings: Generation, strips: Strips | None = None) -> Considering:
     if known:
         return known
     [first] = yield (Aim(first=True),)
+    if first.shows_nothing:
+        return (first,)
     if not settings.rows or first.decoded.sureness < settings.unlikely:
         return ((yield from _look_again(settings, first)),)
     rows = yield from _look_at_rows(settings, first)
@@ -214,6 +221,8 @@ def _look_at(settings: Generation, region: Region) -> Considering:
 def _part_left(look: Look) -> Aim | None:
     """Return how to look at what a look left unread, if that is worth a look of its own."""
     strokes = look.strokes
+    if look.shows_nothing:
+        return None
     if strokes.unread.sum() < LEFT_BEHIND:
         apart = strokes.apart_beside(~look.ink.specks, look.missed) if look.missed >= LEFT_OUT else None
         return None if apart is None else Aim(region=apart, first=True, beside=True)
@@ -228,7 +237,7 @@ def _part_left(look: Look) -> Aim | None:
 def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:
     """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
     again = replace(first.aim, first=False)
-    if not settings.second_looks or not _in_doubt(first, settings):
+    if first.shows_nothing or not settings.second_looks or not _in_doubt(first, settings):
         return first
     looks, zoom = [first], 1.0
     if settings.far_looks and first.decoded.sureness < settings.lost:

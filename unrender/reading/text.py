@@ -202,12 +202,12 @@ class TextSystem:
     def _status(self, looks: Sequence[Look]) -> Status:
         settings = self.config.generation
         worst = min((look.decoded for look in looks), key=lambda decoded: (decoded.complete, decoded.cut is None))
-        if worst.complete and not any(look.decoded.tokens for look in looks):
-            return Status("empty")
+        if all(look.shows_nothing for look in looks):
+            return Status("unlikely", reason=_unlikely(self.task, "")) if settings.unlikely else Status("empty")
         surest = max((look.decoded for look in looks), key=lambda decoded: decoded.sureness)
         prose = self.task.unlike is not None and self.task.unlike(self.tokenizer.decode(surest.tokens))
         if surest.sureness < settings.unlikely or (settings.unlikely and prose):
-            return Status("unlikely", reason=_unlikely(self.task))
+            return Status("unlikely", reason=_unlikely(self.task, "; what was read is a guess"))
         left = left_unread(looks) if settings.rows and worst.complete else ()
         if len(left) < LEFT_BEHIND:
             missed = left_out(looks) if settings.rows and worst.complete else 0
@@ -286,8 +286,6 @@ def log_probability(decoded: Decoded) -> float:
     return sum(decoded.log_probabilities) + decoded.end_log_probability
 
 
-def _unlikely(task: Task) -> str:
+def _unlikely(task: Task, guessed: str) -> str:
     others = [name for name, other in TASKS.items() if other.default_model and name != task.name]
-    return (
-        f"This does not look like a {task.name}; what was read is a guess. There is also {', '.join(others)} to choose."
-    )
+    return f"This does not look like a {task.name}{guessed}. There is also {', '.join(others)} to choose."

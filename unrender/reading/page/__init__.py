@@ -195,8 +195,9 @@ class PageSystem:
         sight = replace(sight, config=replace(sight.config, generation=once))
         sheets = (Sheet(picture.image, number) for number, picture in enumerate(job.displays))
         for sheet, looks in Looking(sight, sheets, UNWATCHED, LINES_AT_ONCE).looks():
-            row = read_row(looks[0].decoded, formulas.tokenizer, display=True)
-            job.found[job.displays[sheet.number].index] = row
+            index = job.displays[sheet.number].index
+            if index not in job.found or not looks[0].shows_nothing:
+                job.found[index] = read_row(looks[0].decoded, formulas.tokenizer, display=True)
 
 
 @dataclass(frozen=True)
