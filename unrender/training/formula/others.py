@@ -1,7 +1,7 @@
 """The prepared set `others`: pictures that show no formula. Their label is empty, so the model learns to end at once.
 
-Words of scenes, lines of receipts, typewriters and hands, several lines of a receipt, charts, shapes, signs that are
-no mathematics, scribbles, and grey pictures like photographs.
+Words of scenes, lines of receipts, typewriters and hands, several lines of a receipt, lines and tables in fonts,
+charts, shapes, signs that are no mathematics, scribbles, and grey pictures like photographs.
 """
 
 import json
@@ -22,10 +22,12 @@ from unrender.training.data import CacheWriter, Gray, Sample
 from unrender.training.formula.expressions import Rng
 from unrender.training.formula.pens import as_read, fits
 from unrender.training.word.corpora import SETS, real_crops
+from unrender.training.word.lettering import Font, find_fonts
 from unrender.typesetting.pictures import crop_to_ink
 
 _CROPS = {"scene": 6_000, "receipt": 3_000, "typed": 1_200, "hand": 2_400}  # at most
-_PIECES, _DRAWN, _PHOTOGRAPHS = 1_500, 600, 1_600  # several lines of receipts; drawings of each kind
+_PIECES, _WRITTEN = 1_500, 3_000  # several lines of receipts; lines and tables in fonts
+_DRAWN, _PHOTOGRAPHS = 600, 1_600  # drawings of each kind
 _WORDS = re.compile(r"[^\W\d_]{3}")  # what is no number and no symbols side by side
 _LINES = (2, 6)  # of a piece
 _NARROWEST = 28  # pixels: what is narrower may pass for a single symbol
@@ -39,7 +41,9 @@ def make_others(folder: Path, source: Path, vocabulary: Sequence[str], prep: Ima
     if (folder / "index.npy").exists():
         return
     writer, rng = CacheWriter(folder, vocabulary), np.random.default_rng([6, seed])
-    cleaned = map(clean, (*_crops(source, rng), *_pieces(source / "sroie-train", rng), *_drawings(rng)))
+    words, fonts = _words(source), find_fonts()
+    written = (_write(words, fonts, rng) for _ in range(_WRITTEN if words else 0))
+    cleaned = map(clean, (*_crops(source, rng), *_pieces(source / "sroie-train", rng), *written, *_drawings(rng)))
     for image in (*(as_read(image, prep) for image in cleaned), *map(clean, _photographs(rng))):
         gray = crop_to_ink(np.asarray(image))
         if fits(gray) and gray.shape[1] >= _NARROWEST:
@@ -49,10 +53,9 @@ def make_others(folder: Path, source: Path, vocabulary: Sequence[str], prep: Ima
 
 def _crops(source: Path, rng: Rng) -> Iterator[Image.Image]:
     for name, most in _CROPS.items():
-        if not all((source / folder).exists() for folder in SETS[name]):
-            continue
-        shown = [crop.image for crop in real_crops(name, source) if not crop.held and _WORDS.search(crop.text)]
-        yield from (shown[index] for index in rng.permutation(len(shown))[:most])
+        if _at_hand(source, SETS[name]):
+            shown = [crop.image for crop in real_crops(name, source) if not crop.held and _WORDS.search(crop.text)]
+            yield from (shown[index] for index in rng.permutation(len(shown))[:most])
 
 
 def _pieces(folder: Path, rng: Rng) -> Iterator[Image.Image]:
@@ -61,10 +64,46 @@ def _pieces(folder: Path, rng: Rng) -> Iterator[Image.Image]:
     for index in rng.integers(len(paths), size=_PIECES) if paths else ():
         lines = json.loads(paths[index].read_text(encoding="utf-8"))["lines"]
         first = int(rng.integers(max(1, len(lines) - _LINES[0])))
-        boxes = np.array([line["box"] for line in lines[first : first + int(rng.integers(*_LINES))]])
+        chosen = lines[first : first + int(rng.integers(*_LINES))]
+        if not any(_WORDS.search(line["text"]) for line in chosen):
+            continue
+        boxes = np.array([line["box"] for line in chosen])
         with Image.open(paths[index].with_suffix(".jpg")) as picture:
             (left, top), (right, bottom) = boxes[:, :2].min(axis=0).tolist(), boxes[:, 2:].max(axis=0).tolist()
             yield picture.convert("L").crop((left - 4, top - 4, right + 4, bottom + 4))
+
+
+def _words(source: Path) -> list[str]:
+    """Return the words of the raw sets whose pictures may be trained on."""
+    crops = (crop for name, folders in SETS.items() if _at_hand(source, folders) for crop in real_crops(name, source))
+    return sorted({word for crop in crops if not crop.held for word in crop.text.split()})
+
+
+def _at_hand(source: Path, folders: Sequence[str]) -> bool:
+    return all((source / folder).exists() for folder in folders)
+
+
+def _write(words: Sequence[str], fonts: Sequence[Font], rng: Rng) -> Image.Image:
+    """Write some lines of words, or a small table of words and numbers."""
+    font = fonts[int(rng.integers(len(fonts)))].sized(int(rng.integers(12, 30)))
+    rows, columns = int(rng.integers(1, 5)), int(rng.integers(2, 5))
+    table, ruled = rng.random() < 0.5, rng.random() < 0.5
+    cells = [[words[int(index)] for index in rng.integers(len(words), size=columns)] for _ in range(rows)]
+    if table:
+        cells = [[*row[:-1], f"{rng.uniform(0, 10.0 ** rng.integers(1, 5)):.2f}"] for row in cells]
+    pitch = round(font.size * rng.uniform(1.2, 1.9))
+    space = round(font.size * (rng.uniform(0.6, 1.5) if table else 0.3))
+    wide = [max(font.getlength(row[column]) for row in cells) + space for column in range(columns)]
+    image = Image.new("L", (round(sum(wide)) * (1 if table else 2) + 20, pitch * rows + 20), 255)
+    brush = ImageDraw.Draw(image)
+    for number, row in enumerate(cells):
+        left, top = 10.0, 8 + number * pitch
+        for column, word in enumerate(row):
+            brush.text((left, top), word, font=font, fill=0)
+            left += wide[column] if table else font.getlength(word) + space
+        if table and ruled:
+            brush.line((4, top + pitch, image.width - 4, top + pitch), fill=0)
+    return image
 
 
 def _drawings(rng: Rng) -> Iterator[Image.Image]:
