@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn_pages import CountingEngine, draw_page, open_reader
+from drawn_pages import CountingEngine, draw_page, open_reader, see_text
+from fakes import END, ScriptedRun
 from PIL import Image, ImageDraw, ImageFont
 
 from unrender.decoding.paths import Decoded
@@ -38,7 +39,7 @@ def reader(engine) -> Reader:
 def test_a_page_that_seems_to_be_upside_down_is_read_both_ways_before_it_is_turned(reader, monkeypatch):
     sure = iter([[0.3, 0.4], [0.9, 0.8]])  # as it was turned, and the other way up
     monkeypatch.setattr("unrender.reading.page.straight.is_upside_down", lambda *_: True)
-    monkeypatch.setattr(PageSystem, "_read_at_once", lambda *_: next(sure))
+    monkeypatch.setattr(PageSystem, "_read_at_once", lambda *_: [ReadRow((), one) for one in next(sure)])
     image = draw_page()
     document = reader.read(image)
     assert document.pages[0].blocks[0].box.y0 < 110  # where the text begins on the page as it came
@@ -48,10 +49,35 @@ def test_a_page_that_seems_to_be_upside_down_is_read_both_ways_before_it_is_turn
 def test_a_page_that_seems_to_lie_on_its_side_is_read_upright_too(reader, monkeypatch):
     sure = iter([[0.3], [0.4], [0.9], [0.5]])  # on its side, on the other, upright, upside down
     monkeypatch.setattr("unrender.reading.page.straight._SIDEWAYS", 0.0)
-    monkeypatch.setattr(PageSystem, "_read_at_once", lambda *_: next(sure))
+    monkeypatch.setattr(PageSystem, "_read_at_once", lambda *_: [ReadRow((), one) for one in next(sure)])
     document = reader.read(draw_page())
     assert document.pages[0].blocks[0].text == " ".join("a" * 14)
     assert next(sure, None) is None
+
+
+class RefusingEngine(CountingEngine):
+    """Says of every picture that it shows no formula."""
+
+    def start(self, pixels, sizes=None):
+        self.lines += len(pixels)
+        return ScriptedRun(*([END] for _ in pixels))
+
+
+def test_a_display_that_is_no_formula_is_read_as_a_line(engine, monkeypatch):
+    monkeypatch.setattr("unrender.reading.page._may_be_words", lambda *_: False)  # not by its looks
+    lines = open_reader(engine).system
+    refusing = RefusingEngine()
+    system = replace(lines, formulas=replace(lines.lines, engine=refusing))
+
+    def see_formulas(ink):
+        cells = see_text(ink)
+        cells.kinds[[Kind.TEXT, Kind.FORMULA]] = cells.kinds[[Kind.FORMULA, Kind.TEXT]]
+        return cells
+
+    document = Reader(replace(system, segmenter=see_formulas)).read(draw_page(lines=3))
+    assert refusing.lines > 0
+    assert engine.lines > 0
+    assert "a" in document.text
 
 
 def test_a_page_becomes_paragraphs_with_boxes_and_lines(reader, engine):

@@ -165,14 +165,19 @@ class PageSystem:
         if straight.turns % 2:
             standing = straighten(image, lying=False)
             ways += [standing, standing.turned_over()]
-        return max(ways, key=lambda way: float(np.mean([0.0, *self._read_at_once(sample_lines(way))])))
 
-    def _read_at_once(self, pictures: Sequence[Image.Image]) -> list[float]:
-        """Return how sure the reader is of each picture."""
+        def sureness(way: Straight) -> float:
+            return float(np.mean([0.0, *(row.confidence for row in self._read_at_once(sample_lines(way)))]))
+
+        return max(ways, key=sureness)
+
+    def _read_at_once(self, pictures: Sequence[Image.Image]) -> list[ReadRow]:
+        """Read lines."""
         sheets = (Sheet(picture, number) for number, picture in enumerate(pictures))
         sight = replace(self.lines.sight(Options(beams=1)), new_path=self._new_path(DEFAULTS))
         looked = Looking(sight, sheets, UNWATCHED, LINES_AT_ONCE).looks()
-        return [read_row(looks[0].decoded, self.lines.tokenizer).confidence for _, looks in looked]
+        rows = {sheet.number: read_row(looks[0].decoded, self.lines.tokenizer) for sheet, looks in looked}
+        return [rows[number] for number in range(len(pictures))]
 
     def _finish(self, job: "_Job", options: Options) -> tuple[Sheet, Page]:
         sheet = job.sheet
@@ -189,15 +194,20 @@ class PageSystem:
         return sheet, make_page(sheet, job.straight, job.regions, job.found, layer)
 
     def _read_displays(self, job: "_Job", formulas: TextSystem) -> None:
-        """Look once at each displayed formula of a page."""
+        """Look once at each displayed formula of a page; what the reader says is none is read as a line."""
         sight = _as_cut(formulas.sight(Options(beams=1)))
         once = replace(sight.config.generation, second_looks=(), far_looks=(), rows=False)
         sight = replace(sight, config=replace(sight.config, generation=once))
         sheets = (Sheet(picture.image, number) for number, picture in enumerate(job.displays))
+        others = list[_Picture]()
         for sheet, looks in Looking(sight, sheets, UNWATCHED, LINES_AT_ONCE).looks():
-            index = job.displays[sheet.number].index
-            if index not in job.found or not looks[0].shows_nothing:
-                job.found[index] = read_row(looks[0].decoded, formulas.tokenizer, display=True)
+            display = job.displays[sheet.number]
+            if not looks[0].shows_nothing:
+                job.found[display.index] = read_row(looks[0].decoded, formulas.tokenizer, display=True)
+            elif display.index not in job.found:
+                others.append(display)
+        rows = self._read_at_once([display.image for display in others])
+        job.found.update({display.index: row for display, row in zip(others, rows, strict=True)})
 
 
 @dataclass(frozen=True)
