@@ -359,7 +359,7 @@ def test_what_the_model_says_is_nothing_of_its_kind_is_read_no_further():
         config = replace(CONFIG, generation=replace(generation, rows=True, unlikely=unlikely))
         document = Reader(TextSystem(config, engine, TOKENIZER, tasks.find("formula"))).read(bar(10, 5))
         assert document.status.kind == kind
-        assert document.text == ""
+        assert (document.text, document.blocks, document.confidence) == ("", (), None)
         assert len(engine.batches) == 1
         assert "guess" not in document.status.reason
 

@@ -17,7 +17,7 @@ Row = tuple[Token, ...]
 def join_rows(found: Sequence[tuple[Block, ...]], beside: Sequence[bool]) -> tuple[Block, ...]:
     """Join formulas that stand below one another, or `beside` the one before; anything else stays as it is."""
     blocks = tuple(block for one in found for block in one)
-    if len(found) == 1 or any(block.kind != "formula" for block in blocks):
+    if len(found) < 2 or any(block.kind != "formula" for block in blocks):
         return blocks
     rows: list[Row] = []
     for block, right in zip(blocks, beside, strict=True):

@@ -86,14 +86,11 @@ class TextSystem:
                 yield sheet, sheet.page(self._status(looks), blocks)
 
     def blocks_of(self, looks: Sequence[Look], options: Options) -> tuple[Block, ...]:
-        """Return what the looks at one picture say together."""
-        rows = [self._blocks(look, options) for look in looks]
-        by_lines = self.config.image.line_height
-        return (
-            join_pieces([look.aim.strip for look in looks], rows)
-            if by_lines
-            else join_rows(rows, [look.aim.beside for look in looks])
-        )
+        """Return what the looks at one picture say together; nothing, where they show nothing."""
+        if self.config.image.line_height:
+            return join_pieces([look.aim.strip for look in looks], [self._blocks(look, options) for look in looks])
+        shown = [look for look in looks if not look.shows_nothing]
+        return join_rows([self._blocks(look, options) for look in shown], [look.aim.beside for look in shown])
 
     def _typesetters(self, options: Options) -> "Draws":
         if not options.verify:
