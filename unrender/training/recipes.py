@@ -87,7 +87,7 @@ FURTHER = replace(
     FORMULA,
     stages=(
         Stage(
-            samples=270_000,
+            samples=232_000,
             max_tokens=150,
             batch=20,
             cost=300_000,
@@ -101,7 +101,7 @@ FURTHER = replace(
         FORMULA.recipe,
         naming=0.3,
         smoothing=0.0,
-        samples=270_000,
+        samples=232_000,
         schedule=Schedule(peak=1e-3, warm_up=300),
         half=True,
         seed=23,
