@@ -46,9 +46,9 @@ class Status:
     """How a reading ended.
 
     `complete`: the model said it was done. `partial`: there is more in the picture, in `box`. `unlikely`: the picture
-    does not look like what the model reads, and what it read is a guess. `limit`: max_tokens came first. `repetition`:
-    the model began to loop and the text was cut at token `position`. `empty`: there was nothing to read. `failed`: the
-    page could not be read. `reason` says why.
+    does not look like what the model reads; what it read, if anything, is a guess. `limit`: max_tokens came first.
+    `repetition`: the model began to loop and the text was cut at token `position`. `empty`: there was nothing to read.
+    `failed`: the page could not be read. `reason` says why.
     """
 
     kind: StatusKind = "complete"
