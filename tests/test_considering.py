@@ -75,6 +75,7 @@ def test_a_turned_line_is_believed_if_it_is_surer_and_more_than_a_character_or_t
 
 
 ROWS = replace(SETTINGS, rows=True, sure=0.95, doubtful=0.5, second_looks=(0.9,))
+NOTHING = Decoded((), complete=True, end_log_probability=math.log(0.9))
 UPPER, LOWER, RIGHT = (8, 8, 16, 24), (8, 40, 16, 56), (80, 8, 88, 24)
 
 
@@ -128,6 +129,27 @@ def test_a_reading_with_fewer_strokes_than_the_picture_is_looked_at_again():
     next(enough)
     with pytest.raises(StopIteration):
         enough.send([drawn(whole, 0.99, *strokes, printed=4)])
+
+
+def test_strokes_in_doubt_are_looked_at_with_other_pens_too():
+    settings = replace(ROWS, rows=False)
+    for first in (drawn(Aim(first=True), 0.58, UPPER), replace(drawn(Aim(first=True), 0.9, UPPER), decoded=NOTHING)):
+        considering = consider(settings)
+        next(considering)
+        aims = considering.send([replace(first, pens=2)])
+        assert [(aim.zoom, aim.pen) for aim in aims] == [(0.9, 0), (1.0, 1), (1.0, 2)]
+        looks = [drawn(aim, 0.9, UPPER) for aim in aims]
+        with pytest.raises(StopIteration) as known:
+            considering.send(looks)
+        assert known.value.value[0].decoded == looks[0].decoded
+        assert len(known.value.value[0].decoded.looks) == (4 if first.decoded.tokens else 3)
+
+
+def test_a_picture_that_shows_nothing_is_not_looked_at_again():
+    considering = consider(ROWS)
+    [whole] = next(considering)
+    with pytest.raises(StopIteration):
+        considering.send([replace(drawn(whole, 0.9, UPPER), decoded=NOTHING)])
 
 
 def test_strokes_are_invented_only_where_the_picture_has_one():

@@ -11,6 +11,7 @@ from unrender.errors import DataError
 from unrender.evaluation.datasets import SEED_004, UPSTREAM, Limits, open_dataset
 from unrender.evaluation.datasets.folders import read_ink
 from unrender.formats.json import parse_tags
+from unrender.images.opening import open_pages
 from unrender.images.pen_strokes import PEN, Pen, draw, vary
 
 INK = """<ink xmlns="http://www.w3.org/2003/InkML">
@@ -175,6 +176,23 @@ def test_ink_knows_the_strokes_of_each_symbol(tmp_path):
     assert len(ink.strokes) == 3
     assert [(symbol.label, len(symbol.strokes)) for symbol in ink.symbols] == [("1", 1), ("-", 1), ("x", 1)]
     assert ink.symbols[1].strokes[0].tolist() == [[30, 40], [50, 40], [70, 41]]
+
+
+def test_strokes_without_names_are_all_there(tmp_path):
+    path = tmp_path / "a.inkml"
+    path.write_text("<ink><trace>1 1, 2 9</trace><trace>5 1, 6 9</trace></ink>")
+    assert [points[0].tolist() for points in read_ink(path).strokes] == [[1, 1], [5, 1]]
+
+
+def test_strokes_can_be_drawn_with_other_pens_and_pictures_cannot(tmp_path):
+    path = tmp_path / "a.inkml"
+    path.write_text(INK.format(attribute="type", truth="x"))
+    pages = open_pages(path)
+    assert pages.redraw is not None
+    usual, thick, thin = (np.asarray(image).mean() for image in (pages[0], pages.redraw(1), pages.redraw(2)))
+    assert thick < usual < thin
+    assert pages[0].size == pages.redraw(1).size
+    assert open_pages(pages[0]).redraw is None
 
 
 def test_a_drawing_is_as_large_as_its_symbols_whatever_the_unit(tmp_path):

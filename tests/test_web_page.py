@@ -216,7 +216,10 @@ def test_a_formula_can_be_drawn(page):
     page.click("#draw")
     draw_cross(page)
     finished(page)
+    page.get_by_role("tab", name="JSON").click()
+    expect(page.locator("#source")).to_contain_text("drawing.inkml", timeout=WAIT)  # the strokes, not a picture of them
     shoot(page, "drawing")
+    page.locator("canvas").focus()
     page.keyboard.press("Control+z")
     page.click("#undo")
     expect(page.locator("#rendered math")).to_have_count(0, timeout=WAIT)

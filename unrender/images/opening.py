@@ -129,11 +129,13 @@ class Pages(Sequence[Image.Image]):
         count: int,
         open_page: Callable[[int], Image.Image],
         text_of: Callable[[int], PageText] | None = None,
+        redraw: Callable[[int], Image.Image] | None = None,
     ) -> None:
         self.name = name
         self._count = count
         self._open_page = open_page
         self._text_of = text_of
+        self.redraw = redraw  # draws pen strokes with another pen, counted from 1; None: there are no strokes
 
     def __len__(self) -> int:
         return self._count
@@ -187,7 +189,8 @@ class _Guarded:
 
     def pages(self) -> Pages:
         count = GUARD.count(self._data, self._name)
-        return Pages(self._name, count, self._draw, self._text if self._pdf else None)
+        redraw = self._draw if is_inkml(self._data) else None
+        return Pages(self._name, count, self._draw, self._text if self._pdf else None, redraw)
 
     def _draw(self, index: int) -> Image.Image:
         name = self._page_name(index)

@@ -48,6 +48,7 @@ class InkFile:
 
 
 PEN = Pen()
+OTHER_PENS = (Pen(width=2.2), Pen(width=1.1, swing=0.0))  # what is read wrong with one is often right with another
 
 
 def parse_ink(data: bytes, name: str) -> InkFile:
@@ -57,8 +58,9 @@ def parse_ink(data: bytes, name: str) -> InkFile:
     except ElementTree.ParseError as error:
         raise ImageError(f"{name} is not InkML ({error}).") from error
     space = root.tag.removesuffix("ink")
-    traces = {trace.get("id", ""): _points(trace.text or "", name) for trace in root.iter(f"{space}trace")}
-    strokes = tuple(points for points in traces.values() if len(points))
+    found = [(trace.get("id", ""), _points(trace.text or "", name)) for trace in root.iter(f"{space}trace")]
+    traces = dict(found)  # not all have names, but those that groups speak of
+    strokes = tuple(points for _, points in found if len(points))
     if not strokes:
         raise ImageError(f"{name}: there are no pen strokes in it.")
     order = {element.get(_ID): number for number, element in enumerate(root.iter())}  # MathML's leaves among others
@@ -98,8 +100,8 @@ class Drawing:
     count: int = 1
 
     def page(self, index: int, dpi: int, name: str) -> Image.Image:
-        """Draw the strokes."""
-        return draw(self.ink.strokes).convert("RGB")
+        """Draw the strokes; what would be pages after the only one are the same strokes with other pens."""
+        return draw(self.ink.strokes, (PEN, *OTHER_PENS)[index]).convert("RGB")
 
     def text(self, index: int, name: str) -> NoReturn:
         """Refuse: strokes have none."""

@@ -25,6 +25,7 @@ _CERTAIN = 0.9  # the least probability of a token from which several rows are b
 _SLACK = 0.02  # rows read one by one are believed if they are hardly less sure than together
 _FEWEST = 3  # characters that a line on its side has: one turned character reads as another, an l as a dash
 _STEEP = 4
+_DOUBTFUL_STROKES = 0.6  # the least probability of a token below which pen strokes are drawn and looked at again
 LEFT_OUT = 3  # strokes beyond what a reading has in print: fewer may be how a symbol is drawn
 
 
@@ -36,6 +37,7 @@ class Aim:
     region: Region | None = None
     first: bool = False  # the first look at it
     strip: Strip | None = None  # or a line to be cut out
+    pen: int = 0  # strokes drawn with another pen, counted from 1; 0: the picture as it is
     beside: bool = False  # the region goes on to the right of what the look before it shows
 
 
@@ -49,6 +51,7 @@ class Look:
     pixels: Pixels  # (C, H, W)
     aim: Aim
     count: Callable[[Sequence[int]], int] | None = None  # how many strokes tokens have in print, where that is known
+    pens: int = 0  # with how many other pens the picture can be drawn
 
     @property
     def region(self) -> Region | None:
@@ -141,7 +144,7 @@ def consider(settings: Generation, strips: Strips | None = None) -> Considering:
     if known:
         return known
     [first] = yield (Aim(first=True),)
-    if first.shows_nothing:
+    if first.shows_nothing and not first.pens:
         return (first,)
     if not settings.rows or first.decoded.sureness < settings.unlikely:
         return ((yield from _look_again(settings, first)),)
@@ -237,7 +240,7 @@ def _part_left(look: Look) -> Aim | None:
 def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:
     """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
     again = replace(first.aim, first=False)
-    if first.shows_nothing or not settings.second_looks or not _in_doubt(first, settings):
+    if not settings.second_looks or not _in_doubt(first, settings):
         return first
     looks, zoom = [first], 1.0
     if settings.far_looks and first.decoded.sureness < settings.lost:
@@ -246,15 +249,24 @@ def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...],
         zoom = (1.0, *settings.far_looks)[surest]
     if max(look.decoded.sureness for look in looks) < settings.unlikely:
         return first
-    looks += yield tuple(replace(again, zoom=zoom * near) for near in settings.second_looks)
+    others = tuple(replace(again, zoom=zoom, pen=pen) for pen in range(1, first.pens + 1))
+    looks += yield (*(replace(again, zoom=zoom * near) for near in settings.second_looks), *others)
+    looks = [look for look in looks if not look.shows_nothing] or [first]
     found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
     best, *rest = rank_readings([look.decoded for look in found], [look.invented for look in found])
-    others = tuple(found[index].decoded for index in rest)
+    next_best = tuple(found[index].decoded for index in rest)
     every = tuple(look.decoded.tokens for look in looks)
-    return replace(found[best], decoded=replace(found[best].decoded, runners_up=others, looks=every))
+    return replace(found[best], decoded=replace(found[best].decoded, runners_up=next_best, looks=every))
 
 
 def _in_doubt(look: Look, settings: Generation) -> bool:
-    """Whether a reading is unsure on the whole and of a single token, or says less than there is."""
+    """Whether a reading is unsure on the whole and of a single token, or says less than there is.
+
+    Strokes are a formula whatever the model says, and are looked at again sooner: other pens help much.
+    """
+    if look.pens and (look.shows_nothing or look.decoded.weakest < _DOUBTFUL_STROKES):
+        return True
+    if look.shows_nothing:
+        return False
     unsure = look.decoded.sureness < settings.sure and look.decoded.weakest < settings.doubtful
     return unsure or look.missed >= LEFT_OUT

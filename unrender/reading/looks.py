@@ -54,10 +54,11 @@ def _view(sheet: Sheet, prep: ImagePrep, aim: Aim) -> tuple[Pixels, Placement]:
     if aim.strip is not None:
         pixels, placement = place(aim.strip.cut(sheet.image), prep)
         return pixels, replace(placement, strip=aim.strip)
+    image = sheet.redraw(aim.pen) if aim.pen and sheet.redraw else sheet.image
     if aim.region is None:
-        return place(sheet.image, prep)
+        return place(image, prep)
     left, top = max(0, aim.region[0]), max(0, aim.region[1])
-    pixels, placement = place(sheet.image.crop((left, top, *aim.region[2:])), prep)
+    pixels, placement = place(image.crop((left, top, *aim.region[2:])), prep)
     return pixels, replace(placement, left=placement.left + left, top=placement.top + top)
 
 
@@ -98,7 +99,9 @@ class Looking:
             view, placement, grid, pixels = self._entered.pop(text)
             page = view.page
             page.looks[view.index] = (
-                None if text.stopped else Look(text.path.result(), grid, placement, pixels, view.aim, self._sight.count)
+                None
+                if text.stopped
+                else Look(text.path.result(), grid, placement, pixels, view.aim, self._sight.count, page.sheet.pens)
             )
             page.awaited -= 1
             if page.awaited:

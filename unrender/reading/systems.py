@@ -63,14 +63,25 @@ class Sheet:
     """One page to read: its picture, its number in the source, its words where they are known.
 
     `text` gives what a page of a PDF says itself; None for a picture. Where only one part of the picture is to be
-    read, `region` is its left, top, right, bottom.
+    read, `region` is its left, top, right, bottom. `redraw` draws the same with another pen, if it is
+    pen strokes.
     """
 
     image: Image.Image
     number: int = 1
     words: "WordPage | None" = None
     text: Callable[[], PageText | None] = lambda: None
+    redraw: Callable[[int], Image.Image] | None = None
     region: tuple[int, int, int, int] | None = None
+
+    @property
+    def pens(self) -> int:
+        """With how many other pens the page can be drawn."""
+        if self.redraw is None:
+            return 0
+        from unrender.images.pen_strokes import OTHER_PENS  # XML is seldom read, and slow to load
+
+        return len(OTHER_PENS)
 
     def page(self, status: Status, blocks: tuple[Block, ...] = ()) -> Page:
         """Return the page that this sheet was read as."""
@@ -152,7 +163,7 @@ def open_sheet(
     `crop` is the part to read, left, top, right, bottom as shares of the page; it has pixels only.
     """
     try:
-        sheet = Sheet(pages[number - 1], number, words, lambda: pages.text(number - 1))
+        sheet = Sheet(pages[number - 1], number, words, lambda: pages.text(number - 1), pages.redraw)
     except UnrenderError as error:
         return failed_page(number, error)
     if crop is not None:

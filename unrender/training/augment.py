@@ -18,11 +18,12 @@ os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # the library asks the n
 import albumentations as A  # noqa: N812
 import cv2
 
-from unrender.training.photographs import coarsen, photograph, rescale
+from unrender.training.photographs import coarsen, compress, photograph, rescale
 
 Gray = NDArray[np.uint8]
 _PAPER = 255
 _LARGEST = 2.2  # how much too large a picture of a few small letters may seem
+_POOR = 15, 70  # quality of a poor JPEG
 _KERNEL = 2  # side of the erosion and dilation element
 _REPLACED = 0.1  # how likely it is that one more token is replaced (seed 001, 3.2)
 
@@ -39,6 +40,7 @@ class Augmentation:
     small: int = 0
     coarse: float = 0.0  # share of pictures shrunk and enlarged again, as a small screenshot is before it is read
     coarsest: float = 0.4  # the smallest size they are shrunk to
+    compressed: float = 0.0  # share of pictures that were stored as poor JPEGs
     darken: float = 0.5  # share of pictures whose strokes become darker or lighter
     margin: int = 8  # up to so many pixels of paper on each side
     invert: float = 0.0  # share of pictures turned light on dark
@@ -59,6 +61,8 @@ class Augmentation:
             boxes = boxes * np.array([across, down, across, down], dtype=np.float32)
         if self.photographed and rng.random() < self.photographed:
             gray, boxes = photograph(gray, boxes, rng)
+        if self.compressed and rng.random() < self.compressed:
+            gray = compress(gray, int(rng.integers(*_POOR)))
         if rng.random() < self.coarse:
             gray = coarsen(gray, float(rng.uniform(self.coarsest, 0.9)))
         if rng.random() < self.darken:

@@ -107,7 +107,9 @@ FURTHER = replace(
         seed=23,
         validate_seconds=1800,
     ),
-    augmentation=replace(_VARIED, scale=1.0, smallest=0.85, largest=1.55, coarse=0.12, photographed=0.12),
+    augmentation=replace(
+        _VARIED, scale=1.0, smallest=0.85, largest=1.55, coarse=0.16, compressed=0.04, photographed=0.15
+    ),
     quick=60,
 )
 

@@ -167,7 +167,7 @@ async function readSheet() {
     say("");
     return clearResult();
   }
-  item.file = await sheet.toFile();
+  Object.assign(item, taskOf(item.model) === "formula" ? sheet.toInk() : { file: await sheet.toFile(), settle: null });
   item.results.clear();
   item.status = "waiting";
   run();
@@ -252,6 +252,7 @@ async function readPicture(item, signal) {
   };
   const found = await api.read(crop && !served ? await toFile(cut(image, crop), item.file.name) : item.file, options, hear, signal);
   signal.throwIfAborted();
+  item.settle?.(found);
   const now = cut(image, crop); // what is drawn changes; any other picture is cut again when it is wanted
   const result = makeResult(found, { seconds: (performance.now() - started) / 1000, seen: () => (item.drawn ? now : cut(image, crop)) });
   result.id = result.entry = item.entry = earlier.add(now, found, item.drawn ? item.entry : null);

@@ -6,6 +6,8 @@ import { toFile } from "./picture.js";
 const WIDTH = 900;
 const HEIGHT = 420;
 const PENS = { pen: 5, thick: 10 };
+// Pixels around the ink where the server draws strokes
+const MARGIN = 8;
 // Line width of a symbol's height where the reader learned
 const TRAINED = 1.5 / 16;
 // How near the eraser must come to a stroke
@@ -64,6 +66,14 @@ export class Sheet {
     return toFile(canvas, "drawing");
   }
 
+  /** Give the strokes themselves, which a reader of formulas can draw with several pens. */
+  toInk() {
+    const traces = this.strokes.map(({ points }) => `<trace>${points.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join(", ")}</trace>`);
+    const placed = findInk(this.strokes);
+    const file = new File([`<ink>${traces.join("")}</ink>`], "drawing.inkml", { type: "application/inkml+xml" });
+    return { file, settle: (found) => moveBoxes(found, placed) };
+  }
+
   begin(event) {
     event.preventDefault();
     this.canvas.setPointerCapture(event.pointerId);
@@ -114,6 +124,30 @@ function draw(pen, strokes, factor) {
     points.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
     if (points.length === 1) pen.lineTo(points[0][0] + 0.1, points[0][1]);
     pen.stroke();
+  }
+}
+
+/** Return where the ink begins, and how far it goes. */
+function findInk(strokes) {
+  const points = strokes.flatMap((stroke) => stroke.points);
+  const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
+  const [left, top] = [Math.min(...xs), Math.min(...ys)];
+  return { left, top, across: Math.max(...xs) - left, down: Math.max(...ys) - top };
+}
+
+/** Move the boxes of a reading from the picture that the server drew of the ink to the sheet. */
+function moveBoxes(found, { left, top, across, down }) {
+  for (const page of found.pages) {
+    const scale = (across > down ? across / (page.width - 2 * MARGIN) : down / (page.height - 2 * MARGIN)) || 1;
+    const move = (part) => {
+      if (part === null || typeof part !== "object") return;
+      if ("x0" in part) {
+        for (const side of ["x0", "x1"]) part[side] = left + (part[side] - MARGIN) * scale;
+        for (const side of ["y0", "y1"]) part[side] = top + (part[side] - MARGIN) * scale;
+      } else Object.values(part).forEach(move);
+    };
+    move(page);
+    [page.width, page.height] = [WIDTH, HEIGHT];
   }
 }
 
