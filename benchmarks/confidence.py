@@ -3,10 +3,12 @@
     python benchmarks/confidence.py MODEL FOLDER... [--store]
 
 Each FOLDER holds pictures and a labels.tsv (picture, kind, truth), as `people.py` and `visitors.py` make them; a
-reading is right if it has the same visible tokens. Every picture is read once. Then the nats of doubt that other looks
-and odd ink are worth are tried, each with a slope and an offset of its own, and for each the AUC of right against wrong
-readings and the expected calibration error are printed: by five folds drawn at random, and by five folds of whole
-kinds. `--store` writes the best into the config.json of the model folder: the highest AUC less the error, over kinds.
+reading is right if it has the same visible tokens. Every picture is read once; where nothing was read there is nothing
+to be sure of. Then the nats of doubt are tried that every token lacks and that other looks, odd ink and each unread
+stroke are worth, each with a slope and an offset of its own, and for each the AUC of right against wrong readings and
+the expected calibration error are found: by five folds drawn at random, and by five folds of whole kinds. The best ten
+are printed: those with the highest AUC less the error, over kinds. `--store` writes the best into the config.json of
+the model folder.
 """
 
 import argparse
@@ -24,15 +26,20 @@ from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of, fit_lin
 from unrender.images.opening import open_pages
 from unrender.metrics import calibration_error
 from unrender.models.config import TextConfig
-from unrender.reading.certainty import Certainty
+from unrender.reading.certainty import Certainty, InkSeen
 from unrender.reading.considering import Look
 from unrender.reading.looks import Looking
 from unrender.reading.reader import Reader
 from unrender.reading.systems import DEFAULTS, UNWATCHED, Sheet
 from unrender.reading.text import TextSystem
 
-_LOOKS, _INK = (0.0, 0.5, 1.0, 2.0, 4.0), (0.0, 0.1, 0.2, 0.4, 0.8)
-_FOLDS = 5
+_DOUBTS = {
+    "usual_doubt": (0.0, 0.05, 0.1),
+    "doubt_of_looks": (0.0, 1.0, 2.0, 4.0),
+    "doubt_of_ink": (0.0, 0.2, 0.4, 0.8),
+    "doubt_of_unread": (0.0, 0.1, 0.2, 0.4),
+}
+_FOLDS, _SHOWN = 5, 10
 _LEAST = 1e-300
 
 
@@ -43,13 +50,13 @@ class Seen:
     kind: str
     right: bool
     looks: tuple[Look, ...]
-    strokes: tuple[int, ...]  # in the picture, for each look
+    ink: tuple[InkSeen, ...]  # in the picture, for each look
 
     def log(self, certainty: Certainty) -> float:
         """Return the logarithm of the confidence as it is before the fit."""
         chances = [
-            certainty.confidence(look.decoded, look.decoded.looks, strokes, AS_IT_IS)
-            for look, strokes in zip(self.looks, self.strokes, strict=True)
+            certainty.confidence(look.decoded, look.decoded.looks, ink, AS_IT_IS)
+            for look, ink in zip(self.looks, self.ink, strict=True)
         ]
         return float(np.log(np.maximum(chances, _LEAST)).sum())
 
@@ -60,20 +67,23 @@ def read(system: TextSystem, folders: Sequence[Path]) -> list[Seen]:
     for folder in folders:
         for line in (folder / "labels.tsv").read_text().splitlines():
             name, kind, truth = line.split("\t")
-            seen.append(_seen(system, certainty, open_pages(folder / name)[0], kind, truth))
+            one = _seen(system, certainty, open_pages(folder / name)[0], kind, truth)
+            seen += [one] if one else []
     return seen
 
 
-def _seen(system: TextSystem, certainty: Certainty, image: Image.Image, kind: str, truth: str) -> Seen:
+def _seen(system: TextSystem, certainty: Certainty, image: Image.Image, kind: str, truth: str) -> Seen | None:
     [(_, looks)] = Looking(system.sight(), iter([Sheet(image)]), UNWATCHED, 1).looks()
     text = "\n".join(block.text for block in system.blocks_of(looks, DEFAULTS))
-    strokes = tuple(len(look.ink.boxes) for look in looks)
+    if not text:
+        return None
+    ink = tuple(InkSeen(len(look.ink.boxes), int(look.strokes.unread.sum())) for look in looks)
     slim = np.zeros((1, 1, 1), dtype=np.float32)
     bare = tuple(
         Look(replace(certainty.tidied(look.decoded), attention=()), look.grid, look.placement, slim, look.aim)
         for look in looks
     )
-    return Seen(kind, same(text, truth), bare, strokes)
+    return Seen(kind, same(text, truth), bare, ink)
 
 
 def folds_of(seen: Sequence[Seen], *, kinds: bool) -> np.ndarray:
@@ -112,26 +122,42 @@ def main() -> None:
     right = np.array([one.right for one in seen])
     print(f"{len(seen)} pictures, {right.sum()} right; AUC and calibration error by random folds | by kinds")
     ways = {False: folds_of(seen, kinds=False), True: folds_of(seen, kinds=True)}
-    best = (-1.0, system.config, AS_IT_IS)
-    for looks, ink in product(_LOOKS, _INK):
-        config = replace(system.config, doubt_of_looks=looks, doubt_of_ink=ink)
-        logs = np.array([one.log(Certainty(config, system.tokenizer)) for one in seen])
-        found = {kinds: unseen(logs, right, folds) for kinds, folds in ways.items()}
-        by = {
-            kinds: (auc(values, right), float(calibration_error(values.tolist(), right.tolist())))
-            for kinds, values in found.items()
-        }
-        print(
-            f"looks {looks:.1f} ink {ink:.1f}:", *(f"{area:.3f} {error:.3f}" for area, error in by.values()), sep="  "
-        )
-        best = max(best, (by[True][0] - by[True][1], config, _line(logs, right)), key=lambda one: one[0])
-    _, config, line = best
-    print(f"best: doubt_of_looks {config.doubt_of_looks}, doubt_of_ink {config.doubt_of_ink}, calibration {line}")
+    tried = [
+        _tried(system, seen, right, ways, dict(zip(_DOUBTS, one, strict=True))) for one in product(*_DOUBTS.values())
+    ]
+    tried.sort(key=lambda one: one.worth, reverse=True)
+    for one in tried[:_SHOWN]:
+        print(*(f"{name} {value}" for name, value in one.doubts.items()), one.measures, sep="  ")
+    best = tried[0]
+    print(f"calibration {best.line}")
     if given.store:
         loaded = load(given.model)
         assert isinstance(loaded.config, TextConfig)
-        doubts = {"doubt_of_looks": config.doubt_of_looks, "doubt_of_ink": config.doubt_of_ink}
-        write_config(loaded.folder, replace(loaded.config, calibration=line, **doubts))
+        write_config(loaded.folder, replace(loaded.config, calibration=best.line, **best.doubts))
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Doubts, the line fitted with them, and how true the confidence is on what its fit has not seen."""
+
+    doubts: dict[str, float]
+    line: Line
+    worth: float
+    measures: str
+
+
+def _tried(
+    system: TextSystem, seen: Sequence[Seen], right: np.ndarray, ways: dict[bool, np.ndarray], doubts: dict[str, float]
+) -> Tried:
+    certainty = Certainty(replace(system.config, **doubts), system.tokenizer)
+    logs = np.array([one.log(certainty) for one in seen])
+    found = {kinds: unseen(logs, right, folds) for kinds, folds in ways.items()}
+    by = {
+        kinds: (auc(values, right), float(calibration_error(values.tolist(), right.tolist())))
+        for kinds, values in found.items()
+    }
+    measures = " | ".join(f"{area:.3f} {error:.3f}" for area, error in by.values())
+    return Tried(doubts, _line(logs, right), by[True][0] - by[True][1], measures)
 
 
 if __name__ == "__main__":
