@@ -106,6 +106,42 @@ def test_rows_are_looked_at_one_by_one_where_there_is_any_doubt():
     assert [one.aim for one in known.value.value] == [upper, lower]
 
 
+BELOW = [(left, 40, left + 8, 56) for left in (8, 24, 40)]
+
+
+def test_rows_are_believed_where_the_whole_leaves_some_out_however_surely():
+    considering = consider(replace(ROWS, unlikely=0.5))
+    [whole] = next(considering)
+    [upper] = considering.send([drawn(whole, 0.99, UPPER, *BELOW, read=1)])
+    [lower] = considering.send([drawn(upper, 0.8, UPPER)])
+    with pytest.raises(StopIteration) as known:
+        considering.send([drawn(lower, 0.8, *BELOW)])
+    assert [one.aim for one in known.value.value] == [upper, lower]
+
+
+def test_rows_that_are_hardly_read_are_not_believed_even_then():
+    considering = consider(replace(ROWS, unlikely=0.5, second_looks=()))
+    [whole] = next(considering)
+    [upper] = considering.send([drawn(whole, 0.99, UPPER, *BELOW, read=1)])
+    [lower] = considering.send([drawn(upper, 0.3, UPPER)])
+    [rest] = considering.send([drawn(lower, 0.3, *BELOW)])
+    with pytest.raises(StopIteration) as known:
+        considering.send([drawn(rest, 0.9, *BELOW)])
+    assert [one.aim for one in known.value.value] == [whole, rest]
+
+
+def test_a_number_far_to_the_right_is_looked_at_though_more_is_unread():
+    strokes = [(8, 8, 16, 24), (24, 8, 32, 24), (32, 40, 40, 44), (80, 8, 84, 24), (85, 8, 88, 24), (89, 8, 92, 24)]
+    considering = consider(replace(ROWS, second_looks=()))
+    [whole] = next(considering)
+    looked = drawn(whole, 0.99, *strokes, printed=3)
+    unread = np.array([False, False, True, False, True, True])
+    looked.__dict__["strokes"] = replace(looked.strokes, unread=unread)
+    [beside] = considering.send([looked])
+    assert beside.region is not None
+    assert beside.region[0] > 60
+
+
 def test_what_is_left_unread_beside_is_looked_at_by_itself():
     considering = consider(ROWS)
     [whole] = next(considering)

@@ -196,14 +196,26 @@ def _amount(looks: Sequence[Look]) -> float:
 
 
 def _look_at_rows(settings: Generation, whole: Look) -> Considering:
-    """Look at rows that stand below one another one by one; return none if the whole was read more surely than they."""
+    """Look at rows that stand below one another one by one; return none if the whole was read more surely than they.
+
+    A whole that leaves something out, however surely it was read, gives way to rows that leave out nothing.
+    """
     regions = whole.strokes.rows()
-    if not 1 < len(regions) <= _MOST_ROWS or whole.decoded.weakest >= _CERTAIN:
+    if not 1 < len(regions) <= _MOST_ROWS:
+        return ()
+    lacking = _lacks((whole,))
+    if whole.decoded.weakest >= _CERTAIN and not lacking:
         return ()
     found: tuple[Look, ...] = ()
     for region in regions:
         found += yield from _look_at(settings, region)
-    return found if _sureness(found) >= whole.decoded.sureness - _SLACK else ()
+    better = lacking and not _lacks(found) and _sureness(found) >= settings.unlikely
+    return found if better or _sureness(found) >= whole.decoded.sureness - _SLACK else ()
+
+
+def _lacks(looks: Sequence[Look]) -> bool:
+    """Whether the looks together leave out some of the picture."""
+    return len(left_unread(looks)) >= LEFT_BEHIND or left_out(looks) >= LEFT_OUT
 
 
 def _look_on(settings: Generation, look: Look) -> Considering:
@@ -226,15 +238,14 @@ def _part_left(look: Look) -> Aim | None:
     strokes = look.strokes
     if look.shows_nothing:
         return None
-    if strokes.unread.sum() < LEFT_BEHIND:
-        apart = strokes.apart_beside(~look.ink.specks, look.missed) if look.missed >= LEFT_OUT else None
-        return None if apart is None else Aim(region=apart, first=True, beside=True)
-    beside, below = strokes.left_beside(), strokes.left_below()
-    if beside is not None and (look.region is None or beside[0] > look.region[0] + _PROGRESS):
-        return Aim(region=beside, first=True, beside=True)
-    if below is not None and (look.region is None or below[1] > look.region[1] + _PROGRESS):
-        return Aim(region=below, first=True)
-    return None
+    if strokes.unread.sum() >= LEFT_BEHIND:
+        beside, below = strokes.left_beside(), strokes.left_below()
+        if beside is not None and (look.region is None or beside[0] > look.region[0] + _PROGRESS):
+            return Aim(region=beside, first=True, beside=True)
+        if below is not None and (look.region is None or below[1] > look.region[1] + _PROGRESS):
+            return Aim(region=below, first=True)
+    apart = strokes.apart_beside(~look.ink.specks, look.missed) if look.missed >= LEFT_OUT else None
+    return None if apart is None else Aim(region=apart, first=True, beside=True)
 
 
 def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:

@@ -36,6 +36,15 @@ MATH_FONTS = (
     "XCharter-Math.otf",
     "KpMath-Regular.otf",
     "GFSNeohellenicMath.otf",
+    "texgyrepagella-math.otf",
+    "texgyrebonum-math.otf",
+    "texgyreschola-math.otf",
+    "texgyredejavu-math.otf",
+    "Garamond-Math.otf",
+    "Euler-Math.otf",
+    "Concrete-Math.otf",
+    "XITSMath-Regular.otf",
+    "KpMath-Sans.otf",
 )
 MATHJAX_FONTS = ("tex", "modern")
 HELD_FONTS = ("LibertinusMath-Regular.otf", "Erewhon-Math.otf")
