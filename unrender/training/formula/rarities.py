@@ -223,6 +223,29 @@ def _powered(rng: Rng) -> str:
     return f"{_side(rng)}\\left{left} {inner} \\right{right}^{{{power}}}"
 
 
+def _tall(rng: Rng) -> str:
+    """Write tall brackets around fractions and sums, which are no binomials."""
+    part = f"\\frac{{{atom(rng)}}}{{{atom(rng)}}}"
+    inner = pick(
+        rng, [part, f"{atom(rng)} {pick(rng, ['+', '-'])} {part}", f"{part} + {part}", f"{part} - {atom(rng)}"]
+    )
+    power = pick(rng, ["", "", "^{n}", "^{2}", f"^{{{atom(rng)}}}"])
+    index = pick(rng, ["n", "x", "k", "h", "m"])
+    before = pick(
+        rng, [f"\\lim_{{{index} \\to \\infty}}", f"\\frac{{d}}{{d{index}}}", _side(rng), _side(rng), atom(rng), part]
+    )
+    after = pick(rng, ["", f" = {atom(rng)}", f" = {part}", f" {pick(rng, ['+', '-'])} {terms(rng, 0, 2)}"])
+    return f"{before} \\left( {inner} \\right){power}{after}"
+
+
+def _congruence(rng: Rng) -> str:
+    """Write a congruence with a gap as wide as TeX, KaTeX or MathJax leave before the modulus."""
+    left = pick(rng, [letter(rng), number(rng), f"{letter(rng)}^{{{atom(rng)}}}", terms(rng, 0, 2)])
+    gap, space = pick(rng, ["\\quad", "\\quad", "\\qquad", "~", "\\ "]), pick(rng, ["\\;", "\\,", "~", "~"])
+    modulus = pick(rng, [pick(rng, COMMON), "p", "m", number(rng), f"{pick(rng, COMMON)} - 1"])
+    return f"{left} \\equiv {atom(rng)} {gap} (\\operatorname{{mod}} {space} {modulus})"
+
+
 def _root(rng: Rng) -> str:
     degree = pick(rng, ["", "[3]", "[n]", "[4]", "[k]", "[5]"])
     inner = pick(
@@ -258,4 +281,5 @@ def _unit_matrix(rng: Rng) -> str:
 _KINDS: tuple[Callable[[Rng], str], ...] = (
     _brace, _brace, _floor, _floor, _many_integrals, _many_integrals, _vectors, _segments, _prescript, _prime, _tower,
     _physics, _logic, _expectation, _long_sum, _powered, _root, _reaction, _alone, _alone, _unit_matrix,
+    _tall, _congruence,
 )  # fmt: skip
