@@ -32,8 +32,8 @@ def test_they_have_what_papers_lack(tokenizer):
 
 
 def test_rare_signs_are_made_up_often(tokenizer):
-    made = [formula.text.split() for formula in make_up(2000, tokenizer, make_rare)]
-    assert len(made) > 1900
+    made = [formula.text.split() for formula in make_up(2400, tokenizer, make_rare)]  # of some two dozen kinds
+    assert len(made) > 2300
     for sign in (
         "\\underbrace",
         "\\lfloor",
@@ -46,6 +46,8 @@ def test_rare_signs_are_made_up_often(tokenizer):
     ):
         assert sum(sign in tokens for tokens in made) >= 10
     assert sum(tokens[:4] == ["{", "}", "^", "{"] for tokens in made) >= 20  # prescripts
+    assert sum("m o d }" in " ".join(tokens) for tokens in made) >= 50
+    assert sum("\\left(" in tokens and "\\frac" in tokens for tokens in made) >= 50
     assert sum(len(tokens) == 1 for tokens in made) >= 50
 
 
