@@ -181,6 +181,20 @@ def test_strokes_in_doubt_are_looked_at_with_other_pens_too():
         assert len(known.value.value[0].decoded.looks) == (4 if first.decoded.tokens else 3)
 
 
+@pytest.mark.parametrize(("empty", "sees"), [(0, True), (1, True), (2, False), (4, False)])
+def test_where_it_is_doubtful_whether_there_is_a_formula_most_looks_decide(empty, sees):
+    considering = consider(replace(ROWS, unlikely=0.65, second_looks=(0.9, 1.07, 1.15, 1.3)))
+    [whole] = next(considering)
+    unsure = replace(NOTHING, end_log_probability=math.log(0.4))
+    aims = considering.send([replace(drawn(whole, 0.9, UPPER), decoded=unsure)])
+    looks = [drawn(aim, 0.9, UPPER) for aim in aims]
+    looks[:empty] = [replace(look, decoded=NOTHING) for look in looks[:empty]]
+    with pytest.raises(StopIteration) as known:
+        considering.send(looks)
+    [believed] = known.value.value
+    assert believed.shows_nothing != sees
+
+
 def test_a_picture_that_shows_nothing_is_not_looked_at_again():
     considering = consider(ROWS)
     [whole] = next(considering)

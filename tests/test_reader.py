@@ -345,22 +345,27 @@ def test_what_looks_like_something_else_is_said_and_not_looked_at_on_and_on():
 
 
 class EndingEngine(ScriptedEngine):
-    """Says of every picture that there is nothing of its kind."""
+    """Says of every picture, more or less surely, that there is nothing of its kind."""
+
+    def __init__(self, margin):
+        super().__init__()
+        self.margin = margin
 
     def start(self, pixels, sizes=None):
         super().start(pixels, sizes)
-        return _RecordingRun(ScriptedRun(*([END] for _ in pixels), margin=0.5), self.prompts)
+        return _RecordingRun(ScriptedRun(*([END] for _ in pixels), margin=self.margin), self.prompts)
 
 
-def test_what_the_model_says_is_nothing_of_its_kind_is_read_no_further():
+@pytest.mark.parametrize(("margin", "rounds"), [(5.0, 1), (0.5, 2)])
+def test_what_the_model_says_is_nothing_of_its_kind_is_looked_at_again_only_in_doubt(margin, rounds):
     generation = replace(CONFIG.generation, far_looks=(2.0,), lost=0.9, second_looks=(1.5,), sure=0.95)
     for unlikely, kind in ((0.65, "unlikely"), (0.0, "empty")):  # a model that tells, and one that does not
-        engine = EndingEngine()
+        engine = EndingEngine(margin)
         config = replace(CONFIG, generation=replace(generation, rows=True, unlikely=unlikely))
         document = Reader(TextSystem(config, engine, TOKENIZER, tasks.find("formula"))).read(bar(10, 5))
         assert document.status.kind == kind
         assert (document.text, document.blocks, document.confidence) == ("", (), None)
-        assert len(engine.batches) == 1
+        assert len(engine.batches) == rounds
         assert "guess" not in document.status.reason
 
 

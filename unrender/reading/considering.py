@@ -25,6 +25,7 @@ _CERTAIN = 0.9  # the least probability of a token from which several rows are b
 _SLACK = 0.02  # rows read one by one are believed if they are hardly less sure than together
 _FEWEST = 3  # characters that a line on its side has: one turned character reads as another, an l as a dash
 _STEEP = 4
+_SURELY_NOTHING = 0.7  # the least probability with which a picture is said to show nothing at the first look
 _DOUBTFUL_STROKES = 0.6  # the least probability of a token below which pen strokes are drawn and looked at again
 LEFT_OUT = 3  # strokes beyond what a reading has in print: fewer may be how a symbol is drawn
 
@@ -144,9 +145,7 @@ def consider(settings: Generation, strips: Strips | None = None) -> Considering:
     if known:
         return known
     [first] = yield (Aim(first=True),)
-    if first.shows_nothing and not first.pens:
-        return (first,)
-    if not settings.rows or first.decoded.sureness < settings.unlikely:
+    if first.shows_nothing or not settings.rows or first.decoded.sureness < settings.unlikely:
         return ((yield from _look_again(settings, first)),)
     rows = yield from _look_at_rows(settings, first)
     if rows:
@@ -250,19 +249,25 @@ def _part_left(look: Look) -> Aim | None:
 
 def _look_again(settings: Generation, first: Look) -> Generator[tuple[Aim, ...], "list[Look]", "Look"]:
     """Return the first look or, if it left doubts, what it and looks at other sizes together make likeliest."""
-    again = replace(first.aim, first=False)
+    again = replace(first.aim, first=first.shows_nothing)  # a wide search hardly ever ends at once
     if not settings.second_looks or not _in_doubt(first, settings):
         return first
     looks, zoom = [first], 1.0
-    if settings.far_looks and first.decoded.sureness < settings.lost:
+    if settings.far_looks and first.decoded.sureness < settings.lost and not first.shows_nothing:
         looks += yield tuple(replace(again, zoom=far) for far in settings.far_looks)
         surest = max(range(len(looks)), key=lambda number: looks[number].decoded.sureness)
         zoom = (1.0, *settings.far_looks)[surest]
-    if max(look.decoded.sureness for look in looks) < settings.unlikely:
+    if max(look.decoded.sureness for look in looks) < settings.unlikely and not first.shows_nothing:
         return first
     others = tuple(replace(again, zoom=zoom, pen=pen) for pen in range(1, first.pens + 1))
     looks += yield (*(replace(again, zoom=zoom * near) for near in settings.second_looks), *others)
-    looks = [look for look in looks if not look.shows_nothing] or [first]
+    seeing = [look for look in looks if not look.shows_nothing]
+    if first.shows_nothing:
+        likely = sum(look.decoded.sureness >= settings.unlikely for look in seeing)
+        if not seeing or (likely <= len(looks) / 2 and not first.pens):
+            return first
+    if first.shows_nothing or first.pens:
+        looks = seeing
     found = [replace(look, decoded=one) for look in looks for one in (look.decoded, *look.decoded.runners_up)]
     best, *rest = rank_readings([look.decoded for look in found], [look.invented for look in found])
     next_best = tuple(found[index].decoded for index in rest)
@@ -278,6 +283,6 @@ def _in_doubt(look: Look, settings: Generation) -> bool:
     if look.pens and (look.shows_nothing or look.decoded.weakest < _DOUBTFUL_STROKES):
         return True
     if look.shows_nothing:
-        return False
+        return look.decoded.sureness < _SURELY_NOTHING
     unsure = look.decoded.sureness < settings.sure and look.decoded.weakest < settings.doubtful
     return unsure or look.missed >= LEFT_OUT
