@@ -85,7 +85,7 @@ class ExampleStream(Stream[Batch]):
     def _sample(self, member: int, epoch: int) -> Framed:
         example = self._examples[member]
         rng = np.random.default_rng([self._seed, epoch, member])
-        image = example.image if isinstance(example.image, Image.Image) else open_pages(example.image)[0]
+        image = open_pages(example.image)[0]
         if self._augmented:
             image = distort(image, rng)
         label = self._encode(example)
@@ -221,10 +221,7 @@ def write_model(config: TextConfig, tokenizer: Tokenizer, folder: Path, weights:
 
 def _pairs(examples: Sequence[Example]) -> list[tuple[Image.Image, str]]:
     chosen = [examples[number] for number in draw_subset(len(examples), SUBSET)]
-    return [
-        (example.image if isinstance(example.image, Image.Image) else open_pages(example.image)[0], example.target)
-        for example in chosen
-    ]
+    return [(open_pages(example.image)[0], example.target) for example in chosen]
 
 
 def fresh(config: TextConfig, seed: int) -> VisionText:

@@ -15,7 +15,7 @@ from unrender import latex
 from unrender.documents import Box, Json
 from unrender.errors import DataError, ImageError, LatexError, NotationError
 from unrender.formats.json import has_tags, parse_tags, write_tags
-from unrender.images.pen_strokes import InkFile, draw, parse_ink
+from unrender.images.pen_strokes import InkFile, parse_ink
 from unrender.words import Line, WordPage, order_lines, split_lines
 
 INKML = ".inkml"  # files of pen strokes
@@ -62,9 +62,9 @@ class Example:
         return as_record(self.fields)
 
     @property
-    def image(self) -> Path | Image.Image:
-        """The picture as a Reader takes it: the file itself, or pen strokes drawn."""
-        return draw(read_ink(self.path).strokes) if self.path.suffix == INKML else self.path
+    def image(self) -> Path:
+        """The picture as a Reader takes it: the file itself, also of pen strokes, which it draws."""
+        return self.path
 
 
 def as_record(fields: Json) -> dict[str, str]:
