@@ -4,8 +4,8 @@
 
 Each FOLDER holds pictures and a labels.tsv (picture, kind, truth), as `people.py` and `visitors.py` make them; a
 reading is right if it has the same visible tokens. Every picture is read once; where nothing was read there is nothing
-to be sure of. Then the nats of doubt are tried that every token lacks and that other looks, odd ink and each unread
-stroke are worth, each with a slope and an offset of its own, and for each the AUC of right against wrong readings and
+to be sure of. Then the nats of doubt are tried that every token lacks and that other looks and odd ink are
+worth, each with a slope and an offset of its own, and for each the AUC of right against wrong readings and
 the expected calibration error are found: by five folds drawn at random, and by five folds of whole kinds. The best ten
 are printed: those with the highest AUC less the error, over kinds. `--store` writes the best into the config.json of
 the model folder.
@@ -26,7 +26,7 @@ from unrender.decoding.calibration import AS_IT_IS, Line, confidence_of, fit_lin
 from unrender.images.opening import open_pages
 from unrender.metrics import calibration_error
 from unrender.models.config import TextConfig
-from unrender.reading.certainty import Certainty, InkSeen
+from unrender.reading.certainty import Certainty
 from unrender.reading.considering import Look
 from unrender.reading.looks import Looking
 from unrender.reading.reader import Reader
@@ -37,7 +37,6 @@ _DOUBTS = {
     "usual_doubt": (0.0, 0.05, 0.1),
     "doubt_of_looks": (0.0, 1.0, 2.0, 4.0),
     "doubt_of_ink": (0.0, 0.2, 0.4, 0.8),
-    "doubt_of_unread": (0.0, 0.1, 0.2, 0.4),
 }
 _FOLDS, _SHOWN = 5, 10
 _LEAST = 1e-300
@@ -50,13 +49,13 @@ class Seen:
     kind: str
     right: bool
     looks: tuple[Look, ...]
-    ink: tuple[InkSeen, ...]  # in the picture, for each look
+    strokes: tuple[int, ...]  # in the picture, for each look
 
     def log(self, certainty: Certainty) -> float:
         """Return the logarithm of the confidence as it is before the fit."""
         chances = [
-            certainty.confidence(look.decoded, look.decoded.looks, ink, AS_IT_IS)
-            for look, ink in zip(self.looks, self.ink, strict=True)
+            certainty.confidence(look.decoded, look.decoded.looks, strokes, AS_IT_IS)
+            for look, strokes in zip(self.looks, self.strokes, strict=True)
         ]
         return float(np.log(np.maximum(chances, _LEAST)).sum())
 
@@ -77,13 +76,13 @@ def _seen(system: TextSystem, certainty: Certainty, image: Image.Image, kind: st
     text = "\n".join(block.text for block in system.blocks_of(looks, DEFAULTS))
     if not text:
         return None
-    ink = tuple(InkSeen(len(look.ink.boxes), int(look.strokes.unread.sum())) for look in looks)
+    strokes = tuple(len(look.ink.boxes) for look in looks)
     slim = np.zeros((1, 1, 1), dtype=np.float32)
     bare = tuple(
         Look(replace(certainty.tidied(look.decoded), attention=()), look.grid, look.placement, slim, look.aim)
         for look in looks
     )
-    return Seen(kind, same(text, truth), bare, ink)
+    return Seen(kind, same(text, truth), bare, strokes)
 
 
 def folds_of(seen: Sequence[Seen], *, kinds: bool) -> np.ndarray:

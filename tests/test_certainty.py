@@ -9,14 +9,14 @@ from unrender import checkpoints
 from unrender.decoding.calibration import AS_IT_IS
 from unrender.decoding.paths import Decoded
 from unrender.latex.stroke_counts import count_strokes
-from unrender.reading.certainty import Certainty, InkSeen
+from unrender.reading.certainty import Certainty
 from unrender.tokens import open_tokenizer
 
 
 @pytest.fixture(scope="module")
 def certainty() -> Certainty:
     loaded = checkpoints.load("formula")
-    config = replace(loaded.text_config, usual_doubt=0.1, doubt_of_looks=2.0, doubt_of_ink=0.4, doubt_of_unread=0.2)
+    config = replace(loaded.text_config, usual_doubt=0.1, doubt_of_looks=2.0, doubt_of_ink=0.4)
     return Certainty(config, open_tokenizer(loaded.folder, loaded.text_config))
 
 
@@ -48,13 +48,10 @@ def test_strokes_are_counted_as_they_are_printed(formula: str, strokes: int) -> 
 def test_looks_that_show_something_else_and_ink_that_does_not_add_up_are_doubts(certainty: Certainty) -> None:
     read = reading(certainty, "a + b")
     same, other = ids(certainty, "a ~ + b"), ids(certainty, "a + d")
-    whole = InkSeen(3)
-    sure = certainty.confidence(read, (), whole, AS_IT_IS)
-    assert certainty.confidence(read, (read.tokens, same), whole, AS_IT_IS) == sure
-    assert certainty.confidence(read, (same, other), whole, AS_IT_IS) == pytest.approx(sure * math.exp(-1.0))
-    assert certainty.confidence(read, (), InkSeen(4), AS_IT_IS) == pytest.approx(sure * math.exp(-0.4))
-    assert certainty.confidence(read, (), InkSeen(3, unread=2), AS_IT_IS) == pytest.approx(sure * math.exp(-0.4))
-    assert certainty.confidence(read, (), InkSeen(3, unread=99), AS_IT_IS) == pytest.approx(sure * math.exp(-1.2))
+    sure = certainty.confidence(read, (), 3, AS_IT_IS)
+    assert certainty.confidence(read, (read.tokens, same), 3, AS_IT_IS) == sure
+    assert certainty.confidence(read, (same, other), 3, AS_IT_IS) == pytest.approx(sure * math.exp(-1.0))
+    assert certainty.confidence(read, (), 4, AS_IT_IS) == pytest.approx(sure * math.exp(-0.4))
     assert certainty.confidence(read, (), None, AS_IT_IS) == sure
 
 

@@ -14,7 +14,7 @@ from unrender.models.layoutlmv2 import LabelConfig
 
 ModelConfig = TextConfig | LabelConfig
 
-FORMAT = 7
+FORMAT = 6
 _VERSION, _KIND = "unrender", "kind"
 _SHOWN = 40  # characters of a wrong value
 _NAMES: dict[object, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}

@@ -272,7 +272,6 @@ class TextConfig(SystemConfig):
     usual_doubt: Annotated[float, Within(0.0, 10.0)] = 0.0  # nats that even a right token lacks, and that do not count
     doubt_of_looks: Annotated[float, Within(0.0, 10.0)] = 0.0  # nats, if all looks at the picture read something else
     doubt_of_ink: Annotated[float, Within(0.0, 10.0)] = 0.0  # nats, if tokens and picture differ in their strokes
-    doubt_of_unread: Annotated[float, Within(0.0, 10.0)] = 0.0  # nats for each stroke that no token looked at
     calibration: tuple[float, float] = (1.0, 0.0)  # slope and offset of the log-odds of a text's probability
 
     def __post_init__(self) -> None:

@@ -14,16 +14,6 @@ from unrender.latex.tree import fit_columns, unwrap_cells
 from unrender.models.config import TextConfig
 from unrender.tokens import LatexTokenizer, Tokenizer
 
-_MOST_UNREAD = 6  # strokes; more speak no louder
-
-
-@dataclass(frozen=True)
-class InkSeen:
-    """The strokes in a picture, and how many of them no token looked at."""
-
-    strokes: int
-    unread: int = 0
-
 
 @dataclass(frozen=True)
 class Certainty:
@@ -32,12 +22,11 @@ class Certainty:
     config: TextConfig
     tokenizer: Tokenizer
 
-    def confidence(self, decoded: Decoded, looks: Sequence[tuple[int, ...]], ink: InkSeen | None, line: Line) -> float:
+    def confidence(self, decoded: Decoded, looks: Sequence[tuple[int, ...]], strokes: int | None, line: Line) -> float:
         """Return how likely the whole text is right, calibrated.
 
         What counts is its probability, its end included, less what speaks against it: the share of the `looks` that
-        show something else, and the `ink`, where it is known: a number of strokes other than the tokens have in print,
-        and strokes that were not read.
+        show something else, and a number of `strokes` in the picture other than the tokens have in print.
         """
         if not decoded.tokens and not decoded.complete:
             return 0.0  # a loop of which nothing was kept
@@ -46,9 +35,8 @@ class Certainty:
         shown = self._shown(decoded.tokens)
         if config.doubt_of_looks and looks:
             log -= config.doubt_of_looks * sum(self._shown(look) != shown for look in looks) / len(looks)
-        if ink is not None:
-            log -= config.doubt_of_ink * bool(config.doubt_of_ink and ink.strokes != self.strokes(decoded.tokens))
-            log -= config.doubt_of_unread * min(ink.unread, _MOST_UNREAD)
+        if config.doubt_of_ink and strokes is not None and strokes != self.strokes(decoded.tokens):
+            log -= config.doubt_of_ink
         return confidence_of(log, line)
 
     def strokes(self, tokens: Sequence[int]) -> int:

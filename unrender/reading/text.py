@@ -21,7 +21,7 @@ from unrender.images.pixels import cleaned
 from unrender.latex.commands import SILENT
 from unrender.latex.grammar import Grammar
 from unrender.models.config import TextConfig
-from unrender.reading.certainty import Certainty, InkSeen
+from unrender.reading.certainty import Certainty
 from unrender.reading.considering import LEFT_OUT, Look, Strips, left_out, left_unread
 from unrender.reading.ink import LEFT_BEHIND, box_of
 from unrender.reading.joining import join_rows
@@ -248,9 +248,8 @@ class TextSystem:
         text = self.tokenizer.decode(decoded.tokens)
         parsed = self.task.parse(text)
         block = parsed[0] if len(parsed) == 1 else Block(kind="text", text=text)
-        unread = int(look.strokes.unread.sum()) if self.config.doubt_of_unread else 0
-        ink = InkSeen(len(look.ink.boxes), unread) if self._sees_strokes else None
-        confidence = self._certainty.confidence(decoded, look.decoded.looks, ink, line)
+        strokes = len(look.ink.boxes) if self._sees_strokes else None
+        confidence = self._certainty.confidence(decoded, look.decoded.looks, strokes, line)
         return Reading(block.text, confidence, block.written)
 
     def _tokens(self, look: Look) -> Iterator[Token]:

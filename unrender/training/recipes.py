@@ -78,16 +78,16 @@ FORMULA = PreparedCourse(
 # What people bring, for a model that can read already: give it with --start. Everything is enlarged, as the reader
 # enlarges it (`models/formula.py`); labels are not smoothed, so that a reading that is right is sure.
 _PEOPLE = (
-    ("everyday", 0.045), ("matrices", 0.03), ("articles", 0.02), ("lines", 0.03), ("symbols", 0.025), ("rare", 0.04),
-    ("browser", 0.09), ("mathjax", 0.035), ("plots", 0.05), ("fonts", 0.02), ("arrays", 0.015), ("arrays-hand", 0.015),
-    ("others", 0.03), ("short", 0.02), ("display", 0.08), ("short-hand", 0.02), ("display-hand", 0.12),
-    ("printed-train", 0.075), ("handwritten-train", 0.095), ("crohme", 0.21), ("pens", 0.085),
+    ("everyday", 0.025), ("matrices", 0.02), ("articles", 0.015), ("lines", 0.025), ("symbols", 0.025), ("rare", 0.05),
+    ("browser", 0.11), ("mathjax", 0.035), ("plots", 0.04), ("fonts", 0.015), ("arrays", 0.015), ("arrays-hand", 0.015),
+    ("others", 0.03), ("short", 0.015), ("display", 0.065), ("short-hand", 0.015), ("display-hand", 0.085),
+    ("printed-train", 0.06), ("handwritten-train", 0.08), ("crohme", 0.21), ("pens", 0.075),
 )  # fmt: skip
 FURTHER = replace(
     FORMULA,
     stages=(
         Stage(
-            samples=232_000,
+            samples=304_000,
             max_tokens=150,
             batch=20,
             cost=300_000,
@@ -101,7 +101,7 @@ FURTHER = replace(
         FORMULA.recipe,
         naming=0.3,
         smoothing=0.0,
-        samples=232_000,
+        samples=304_000,
         schedule=Schedule(peak=1e-3, warm_up=300),
         half=True,
         seed=23,
