@@ -55,6 +55,15 @@ def test_looks_that_show_something_else_and_ink_that_does_not_add_up_are_doubts(
     assert certainty.confidence(read, (), None, AS_IT_IS) == sure
 
 
+def test_braces_and_spaces_do_not_count(certainty: Certainty) -> None:
+    plain, braced = reading(certainty, "a + b"), reading(certainty, "{ a } ~ + b")
+    assert certainty.confidence(braced, (), 3, AS_IT_IS) == certainty.confidence(plain, (), 3, AS_IT_IS)
+    doubtful = [0.0 if piece in "{}~" else -0.1 for piece in "{ a } ~ + b".split()]
+    surer = replace(braced, log_probabilities=tuple(doubtful))
+    assert certainty.confidence(surer, (), 3, AS_IT_IS) == certainty.confidence(braced, (), 3, AS_IT_IS)
+    assert certainty.confidence(replace(plain, log_probabilities=(-0.1, -2.0, -0.1)), (), 3, AS_IT_IS) < 0.2
+
+
 def test_readings_are_tidied_with_the_looks_they_are_compared_with(certainty: Certainty) -> None:
     boxed = reading(certainty, r"\begin{array} { c } a \end{array}")
     tidied = certainty.tidied(replace(boxed, looks=(boxed.tokens,)))

@@ -26,12 +26,17 @@ class Certainty:
         """Return how likely the whole text is right, calibrated.
 
         What counts is its probability, its end included, less what speaks against it: the share of the `looks` that
-        show something else, and a number of `strokes` in the picture other than the tokens have in print.
+        show something else, and a number of `strokes` in the picture other than the tokens have in print. Of a formula
+        only what is seen counts, not its braces and spaces.
         """
         if not decoded.tokens and not decoded.complete:
             return 0.0  # a loop of which nothing was kept
         config = self.config
-        log = without_usual_doubt((*decoded.log_probabilities, decoded.end_log_probability), config.usual_doubt)
+        counted = decoded.log_probabilities
+        if config.task == "formula":
+            pairs = zip(self._pieces(decoded.tokens), counted, strict=True)
+            counted = tuple(log for piece, log in pairs if piece not in SILENT)
+        log = without_usual_doubt((*counted, decoded.end_log_probability), config.usual_doubt)
         shown = self._shown(decoded.tokens)
         if config.doubt_of_looks and looks:
             log -= config.doubt_of_looks * sum(self._shown(look) != shown for look in looks) / len(looks)
