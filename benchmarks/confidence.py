@@ -4,11 +4,11 @@
 
 Each FOLDER holds pictures and a labels.tsv (picture, kind, truth), as `people.py` and `visitors.py` make them; a
 reading is right if it has the same visible tokens. Every picture is read once; where nothing was read there is nothing
-to be sure of. Then the nats of doubt are tried that every token lacks and that other looks and odd ink are
-worth, each with a slope and an offset of its own, and for each the AUC of right against wrong readings and
-the expected calibration error are found: by five folds drawn at random, and by five folds of whole kinds. The best ten
-are printed: those with the highest AUC less the error, over kinds. `--store` writes the best into the config.json of
-the model folder.
+to be sure of. Then the nats of doubt are tried that every token lacks, and that other looks and odd ink are worth,
+each with a slope and an offset of its own. For each the AUC of right against wrong readings and the expected
+calibration error are found: by five folds drawn at random, and by five folds of whole kinds. The best ten are printed:
+those with the highest AUC less the error, over kinds. `--store` writes the best into the config.json of the model
+folder.
 """
 
 import argparse
@@ -108,6 +108,30 @@ def _line(logs: np.ndarray, right: np.ndarray) -> Line:
     return fit_line([log_odds(log) for log in logs], right.tolist())
 
 
+@dataclass(frozen=True)
+class Tried:
+    """Doubts, the line fitted with them, and how true the confidence is on what its fit has not seen."""
+
+    doubts: dict[str, float]
+    line: Line
+    worth: float
+    measures: str
+
+
+def _tried(
+    system: TextSystem, seen: Sequence[Seen], right: np.ndarray, ways: dict[bool, np.ndarray], doubts: dict[str, float]
+) -> Tried:
+    certainty = Certainty(replace(system.config, **doubts), system.tokenizer)
+    logs = np.array([one.log(certainty) for one in seen])
+    found = {kinds: unseen(logs, right, folds) for kinds, folds in ways.items()}
+    by = {
+        kinds: (auc(values, right), float(calibration_error(values.tolist(), right.tolist())))
+        for kinds, values in found.items()
+    }
+    measures = " | ".join(f"{area:.3f} {error:.3f}" for area, error in by.values())
+    return Tried(doubts, _line(logs, right), by[True][0] - by[True][1], measures)
+
+
 def main() -> None:
     """Read, fit and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -133,30 +157,6 @@ def main() -> None:
         loaded = load(given.model)
         assert isinstance(loaded.config, TextConfig)
         write_config(loaded.folder, replace(loaded.config, calibration=best.line, **best.doubts))
-
-
-@dataclass(frozen=True)
-class Tried:
-    """Doubts, the line fitted with them, and how true the confidence is on what its fit has not seen."""
-
-    doubts: dict[str, float]
-    line: Line
-    worth: float
-    measures: str
-
-
-def _tried(
-    system: TextSystem, seen: Sequence[Seen], right: np.ndarray, ways: dict[bool, np.ndarray], doubts: dict[str, float]
-) -> Tried:
-    certainty = Certainty(replace(system.config, **doubts), system.tokenizer)
-    logs = np.array([one.log(certainty) for one in seen])
-    found = {kinds: unseen(logs, right, folds) for kinds, folds in ways.items()}
-    by = {
-        kinds: (auc(values, right), float(calibration_error(values.tolist(), right.tolist())))
-        for kinds, values in found.items()
-    }
-    measures = " | ".join(f"{area:.3f} {error:.3f}" for area, error in by.values())
-    return Tried(doubts, _line(logs, right), by[True][0] - by[True][1], measures)
 
 
 if __name__ == "__main__":
